@@ -1,0 +1,1 @@
+"""Grading of the exercises."""

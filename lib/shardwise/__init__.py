@@ -1,0 +1,1 @@
+"""Distributed training from scratch, on torch."""

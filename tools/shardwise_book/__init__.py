@@ -1,0 +1,1 @@
+"""Builds the book where the quarto program is not installed."""

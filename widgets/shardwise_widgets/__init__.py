@@ -1,0 +1,1 @@
+"""Widgets that run in Jupyter and, without a kernel, in the book."""
