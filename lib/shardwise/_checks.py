@@ -1,0 +1,68 @@
+"""Argument checks that every module shares: an error names the argument, its value and a remedy."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+
+
+def integer(name: str, value: int, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """Return `value` as an int, or say why it is none between `minimum` and `maximum`.
+
+    >>> integer("num_devices", 4, minimum=1)
+    4
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={reprlib.repr(value)} must be an int, not {type(value).__name__}")
+    number = int(value)
+    if number < minimum or (maximum is not None and number > maximum):
+        allowed = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+        raise ValueError(f"{name}={number} is out of range: give an integer {allowed}")
+    return number
+
+
+def amount(name: str, value: float | Fraction) -> Fraction:
+    """Return `value` as an exact Fraction, or say why it is no finite number of at least 0.
+
+    >>> amount("gpu_bytes", 0.5)
+    Fraction(1, 2)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"{name}={reprlib.repr(value)} must be a number, not {type(value).__name__}"
+        )
+    if isinstance(value, Rational):
+        exact = Fraction(int(value.numerator), int(value.denominator))
+    elif math.isfinite(value):
+        exact = Fraction(float(value))
+    else:
+        raise ValueError(f"{name}={value} must be finite")
+    if exact < 0:
+        raise ValueError(f"{name}={value} must not be negative")
+    return exact
+
+
+def whole(name: str, value: float | Fraction) -> int:
+    """Return `value` as an int; it may be written as a float (7.5e9), but must be a whole number.
+
+    >>> whole("psi", 7.5e9)
+    7500000000
+    """
+    exact = amount(name, value)
+    if exact.denominator != 1:
+        raise ValueError(f"{name}={value} must be a whole number: round it, as in round({name})")
+    return exact.numerator
+
+
+def as_float(exact: Fraction, remedy: str) -> float:
+    """Return the float nearest to `exact`, or name the `remedy` where none is that large.
+
+    >>> as_float(Fraction(15, 4), "use the exact form")
+    3.75
+    """
+    try:
+        return float(exact)
+    except OverflowError:
+        raise ValueError(f"the result is too large for a float: {remedy}") from None

@@ -1,0 +1,225 @@
+"""Data parallelism: N replicas, each with a shard of the batch, and one averaged gradient.
+
+The model is linear, ŷ = x Wᵀ, and the loss is the mean of (ŷ - y)² over all elements. The names of
+the other modules that belong to this subject can be imported from here as well.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import TYPE_CHECKING
+
+import torch
+
+from shardwise._tensors import FLOATS, dense_tensor, tensor_list
+from shardwise.collectives import (
+    all_gather,
+    broadcast,
+    reduce_scatter,
+    ring_all_reduce,
+)
+from shardwise.communication import (
+    ring_all_reduce_bytes,
+    ring_all_reduce_bytes_exact,
+    zero_communication_elements,
+    zero_communication_elements_exact,
+)
+from shardwise.memory import (
+    RECIPES,
+    Recipe,
+    fewest_devices,
+    training_memory_bytes,
+    zero_memory_breakdown,
+    zero_memory_breakdown_exact,
+    zero_memory_per_device,
+    zero_memory_per_device_exact,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "RECIPES",
+    "Recipe",
+    "all_gather",
+    "broadcast",
+    "data_parallel_gradients",
+    "fewest_devices",
+    "reduce_scatter",
+    "ring_all_reduce",
+    "ring_all_reduce_bytes",
+    "ring_all_reduce_bytes_exact",
+    "single_device_gradient",
+    "training_memory_bytes",
+    "weighted_data_parallel_gradients",
+    "zero_communication_elements",
+    "zero_communication_elements_exact",
+    "zero_memory_breakdown",
+    "zero_memory_breakdown_exact",
+    "zero_memory_per_device",
+    "zero_memory_per_device_exact",
+]
+
+
+def _check_batch(weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor, suffix: str = "") -> None:
+    """Say what is wrong with a batch x (B, in), y (B, out) for a weight W (out, in)."""
+    for name, tensor in (("W", weight), (f"x{suffix}", x), (f"y{suffix}", y)):
+        if dense_tensor(name, tensor).ndim != 2:  # noqa: PLR2004 - a matrix has two dimensions
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give a matrix (2-D)")
+        if tensor.dtype not in FLOATS:
+            raise TypeError(f"{name} has dtype {tensor.dtype}: gradients need a float dtype")
+        if (tensor.dtype, tensor.device) != (weight.dtype, weight.device):
+            raise ValueError(
+                f"{name} is {tensor.dtype} on {tensor.device}, W is {weight.dtype} on "
+                f"{weight.device}: bring them together with .to(W)"
+            )
+    num_outputs, num_inputs = weight.shape
+    if num_outputs == 0:
+        raise ValueError("W has shape (0, in): a mean over no outputs has no gradient")
+    if x.shape[1] != num_inputs or y.shape != (x.shape[0], num_outputs):
+        raise ValueError(
+            f"x{suffix} {tuple(x.shape)} and y{suffix} {tuple(y.shape)} don't fit W "
+            f"{tuple(weight.shape)}: give x (B, {num_inputs}) and y (B, {num_outputs})"
+        )
+
+
+def _check_shards(
+    weight: torch.Tensor, x_shards: Sequence[torch.Tensor], y_shards: Sequence[torch.Tensor]
+) -> list[int]:
+    """Return the number of samples on each device, or say what is wrong with the shards."""
+    xs, ys = tensor_list("x_shards", x_shards), tensor_list("y_shards", y_shards)
+    if len(xs) != len(ys):
+        raise ValueError(
+            f"{len(xs)} x_shards and {len(ys)} y_shards: give one of each for each device"
+        )
+    for rank, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        _check_batch(weight, x, y, suffix=f"_shards[{rank}]")
+    return [x.shape[0] for x in xs]
+
+
+def _mean_squared_error_gradient(
+    weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+) -> torch.Tensor:
+    with torch.enable_grad():
+        leaf = weight.detach().clone().requires_grad_()
+        loss = (x.detach() @ leaf.T - y.detach()).square().mean()  # (B, out) -> ()
+        (gradient,) = torch.autograd.grad(loss, leaf)
+    return gradient
+
+
+def single_device_gradient(
+    W: torch.Tensor,  # noqa: N803 - the chapter's letter
+    x: torch.Tensor,
+    y: torch.Tensor,
+) -> torch.Tensor:
+    """Return the gradient that one device computes from the whole batch.
+
+    ∂/∂W of mean((x Wᵀ - y)²) over all B · out elements, which is 2/(B · out) · (x Wᵀ - y)ᵀ x.
+
+    Args:
+        W: weight (out, in), of a float dtype; it and its `.grad` are left alone.
+        x: inputs (B, in), B ≥ 1.
+        y: targets (B, out).
+
+    Returns:
+        The gradient (out, in), detached.
+
+    Raises:
+        TypeError: if an argument is no dense float tensor.
+        ValueError: if shapes, dtypes or devices don't fit, or the batch is empty.
+
+    Example:
+        >>> W, x, y = torch.tensor([[2.0]]), torch.tensor([[1.0], [3.0]]), torch.zeros(2, 1)
+        >>> single_device_gradient(W, x, y)
+        tensor([[20.]])
+
+    Source: the identity ∂‖XWᵀ - Y‖²/∂W = 2(XWᵀ - Y)ᵀX.
+    """
+    _check_batch(W, x, y)
+    if x.shape[0] == 0:
+        raise ValueError("x has no samples: a mean over an empty batch has no gradient")
+    return _mean_squared_error_gradient(W, x, y)
+
+
+def data_parallel_gradients(
+    W: torch.Tensor,  # noqa: N803 - the chapter's letter
+    x_shards: Sequence[torch.Tensor],
+    y_shards: Sequence[torch.Tensor],
+) -> torch.Tensor:
+    """Return the averaged gradient that each of N replicas steps with.
+
+    (1/N) Σᵢ ∇ᵢ, where device i's ∇ᵢ is that of its own mean loss. The sum is one ring all-reduce.
+    With equal shards it is the gradient of the whole batch, up to the rounding of a different order
+    of additions.
+
+    Args:
+        W: weight (out, in), of a float dtype, replicated; it and its `.grad` are left alone.
+        x_shards: inputs of each device, N ≥ 1 tensors (b, in), b ≥ 1.
+        y_shards: targets of each device, N tensors (b, out).
+
+    Returns:
+        The gradient (out, in), detached; the same bits on every device.
+
+    Raises:
+        TypeError: if an argument is no dense float tensor, or the shards are no lists.
+        ValueError: if shapes, dtypes or devices don't fit, or shards are empty or of unequal size.
+
+    Example:
+        >>> W, x, y = torch.tensor([[2.0]]), torch.tensor([[1.0], [3.0]]), torch.zeros(2, 1)
+        >>> data_parallel_gradients(W, [x[:1], x[1:]], [y[:1], y[1:]])
+        tensor([[20.]])
+
+    Source: Li et al., "PyTorch Distributed", VLDB 2020, arXiv:2006.15704, section 2.2.
+    """
+    sizes = _check_shards(W, x_shards, y_shards)
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"the shards hold {reprlib.repr(sizes)} samples: the plain average is right for equal "
+            "shards only. Cut the batch evenly, or use weighted_data_parallel_gradients"
+        )
+    if sizes[0] == 0:
+        raise ValueError("the shards hold no samples: give each device at least one")
+    local = [_mean_squared_error_gradient(W, x, y) for x, y in zip(x_shards, y_shards, strict=True)]
+    return ring_all_reduce(local)[0] / len(local)
+
+
+def weighted_data_parallel_gradients(
+    W: torch.Tensor,  # noqa: N803 - the chapter's letter
+    x_shards: Sequence[torch.Tensor],
+    y_shards: Sequence[torch.Tensor],
+) -> torch.Tensor:
+    """Return the whole batch's gradient from shards of any sizes, weighted by sample count.
+
+    Σᵢ (bᵢ/B) ∇ᵢ with bᵢ samples on device i and B = Σᵢ bᵢ. A device without samples adds zero, and
+    still takes part in the all-reduce.
+
+    Args:
+        W: weight (out, in), of a float dtype, replicated; it and its `.grad` are left alone.
+        x_shards: inputs of each device, N ≥ 1 tensors (bᵢ, in).
+        y_shards: targets of each device, N tensors (bᵢ, out).
+
+    Returns:
+        The gradient (out, in), detached; the same bits on every device.
+
+    Raises:
+        TypeError: if an argument is no dense float tensor, or the shards are no lists.
+        ValueError: if shapes, dtypes or devices don't fit, or no device has a sample.
+
+    Example:
+        >>> W, x, y = torch.tensor([[2.0]]), torch.tensor([[1.0], [3.0], [1.0]]), torch.zeros(3, 1)
+        >>> weighted_data_parallel_gradients(W, [x[:1], x[1:]], [y[:1], y[1:]]).round(decimals=4)
+        tensor([[14.6667]])
+
+    Source: the mean over B samples is the mean of shard means weighted by bᵢ/B.
+    """
+    sizes = _check_shards(W, x_shards, y_shards)
+    total = sum(sizes)
+    if total == 0:
+        raise ValueError("the shards hold no samples: give at least one device a sample")
+    local = [
+        _mean_squared_error_gradient(W, x, y) * (size / total)
+        if size
+        else torch.zeros_like(W, requires_grad=False)
+        for size, x, y in zip(sizes, x_shards, y_shards, strict=True)
+    ]
+    return ring_all_reduce(local)[0]

@@ -1,0 +1,150 @@
+"""The ledger: what was communicated, transfer by transfer.
+
+Collectives write each transfer into every ledger that is being recorded, and nothing when none is.
+Costs in the book, the frames of the ring widget and the checks of exercises are all read from it.
+
+The recordings that are active live in a context variable, so threads and asyncio tasks don't see
+one another's, and nested ones nest: the outer ledger also holds what the inner one recorded.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfer:
+    """One message from one device to another.
+
+    Attributes:
+        op: the kind of collective it served: "reduce_scatter", "all_gather" or "broadcast".
+        step: when it travelled; transfers of one step are simultaneous. A ledger numbers its
+            steps from 0, and the next collective continues where the last one stopped.
+        source: rank of the sender.
+        destination: rank of the receiver.
+        num_bytes: size of the message in bytes.
+        chunk: index of the chunk that travelled.
+        payload: a detached copy of what was sent, where `record(payloads=True)` asked for it.
+    """
+
+    op: str
+    step: int
+    source: int
+    destination: int
+    num_bytes: int
+    chunk: int
+    payload: torch.Tensor | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """The transfers of one recording, in the order in which they happened.
+
+    Attributes:
+        transfers: every message.
+        calls: name of every collective that ran, also of one that had nothing to move (N = 1).
+        payloads: whether transfers keep a copy of what was sent.
+    """
+
+    transfers: list[Transfer] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    payloads: bool = False
+
+    @property
+    def num_steps(self) -> int:
+        """Number of steps so far; the latency of a run is this many times alpha."""
+        return self.transfers[-1].step + 1 if self.transfers else 0
+
+    def total_bytes(self) -> int:
+        """Bytes sent by all devices together, which are the bytes received by all together."""
+        return sum(transfer.num_bytes for transfer in self.transfers)
+
+    def sent_by(self, rank: int) -> int:
+        """Bytes that device `rank` sent."""
+        return sum(t.num_bytes for t in self.transfers if t.source == rank)
+
+    def received_by(self, rank: int) -> int:
+        """Bytes that device `rank` received."""
+        return sum(t.num_bytes for t in self.transfers if t.destination == rank)
+
+
+_active: ContextVar[tuple[Ledger, ...]] = ContextVar("shardwise_ledgers", default=())
+
+
+@contextmanager
+def record(*, payloads: bool = False) -> Iterator[Ledger]:
+    """Record what collectives move while the block runs.
+
+    Args:
+        payloads: keep a detached copy of every message as well (costs memory).
+
+    Yields:
+        The ledger, which stays readable after the block.
+
+    Example:
+        >>> import torch
+        >>> from shardwise.collectives import ring_all_reduce
+        >>> with record() as log:
+        ...     _ = ring_all_reduce([torch.ones(1000) for _ in range(4)])
+        >>> log.total_bytes(), log.sent_by(0), log.num_steps, log.calls
+        (24000, 6000, 6, ['ring_all_reduce'])
+    """
+    ledger = Ledger(payloads=payloads)
+    token = _active.set((*_active.get(), ledger))
+    try:
+        yield ledger
+    finally:
+        _active.reset(token)
+
+
+class Recorder:
+    """The pen of one running collective; it writes into the ledgers that were active at its start.
+
+    Example:
+        >>> import torch
+        >>> with record() as log:
+        ...     pen = Recorder("greeting")
+        ...     pen.send("broadcast", 0, source=0, destination=1, chunk=0, message=torch.ones(3))
+        >>> log.transfers[0].num_bytes
+        12
+    """
+
+    __slots__ = ("_pages",)
+
+    def __init__(self, call: str) -> None:
+        """Note the call, and the step from which each active ledger continues."""
+        self._pages = [(ledger, ledger.num_steps) for ledger in _active.get()]
+        for ledger, _ in self._pages:
+            ledger.calls.append(call)
+
+    def send(
+        self,
+        op: str,
+        step: int,
+        *,
+        source: int,
+        destination: int,
+        chunk: int,
+        message: torch.Tensor,
+    ) -> None:
+        """Record that `message` travels in `step` of this collective (counted from 0)."""
+        for ledger, first_step in self._pages:
+            ledger.transfers.append(
+                Transfer(
+                    op=op,
+                    step=first_step + step,
+                    source=source,
+                    destination=destination,
+                    num_bytes=message.numel() * message.element_size(),
+                    chunk=chunk,
+                    payload=message.detach().clone() if ledger.payloads else None,
+                )
+            )

@@ -1,0 +1,246 @@
+"""Training memory: bytes of parameters, gradients and optimizer state, whole and under ZeRO.
+
+Ψ (`psi`) is the number of parameters, N (`num_devices`) the size of the data-parallel group. A
+recipe says how many bytes each parameter costs. Counted is the persistent state, split evenly: not
+activations, buffers, padding where N does not divide Ψ, or the layer that stage 3 gathers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from shardwise._checks import amount, as_float, integer, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PARTS = ("params", "grads", "optimizer")
+"""The three kinds of state, in the order in which a recipe's name lists their bytes."""
+
+_PARTITIONED: tuple[frozenset[str], ...] = (
+    frozenset(),
+    frozenset({"optimizer"}),
+    frozenset({"optimizer", "grads"}),
+    frozenset({"optimizer", "grads", "params"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Bytes that one parameter costs in training.
+
+    Attributes:
+        name: "params+grads+optimizer" in bytes.
+        params: bytes of the weights that forward and backward use.
+        grads: bytes of the gradients.
+        optimizer: bytes of the optimizer state, with the fp32 master copy where there is one.
+        description: who trains like this.
+    """
+
+    name: str
+    params: int
+    grads: int
+    optimizer: int
+    description: str
+
+    def __post_init__(self) -> None:
+        """Reject byte counts that are no integers or negative."""
+        for part in PARTS:
+            integer(part, getattr(self, part))
+
+    @property
+    def bytes_per_param(self) -> int:
+        """Bytes of all three parts together."""
+        return self.params + self.grads + self.optimizer
+
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        recipe.name: recipe
+        for recipe in (
+            Recipe("2+2+12", 2, 2, 12, "16-bit weights and gradients, Adam with fp32 master copy"),
+            Recipe("2+4+12", 2, 4, 12, "Megatron-LM: as 2+2+12 with fp32 gradients"),
+            Recipe("2+6+12", 2, 6, 12, "bf16 gradients plus an fp32 accumulation buffer"),
+            Recipe(
+                "4+4+8", 4, 4, 8, "fp32 weights and gradients: torch AMP, FSDP2 on fp32 weights"
+            ),
+            Recipe(
+                "2+0+8", 2, 0, 8, "bf16 weights, fp32 Adam moments, no master, no gradients kept"
+            ),
+            Recipe("2+2+4", 2, 2, 4, "pure bf16, Adam moments too"),
+        )
+    }
+)
+"""The recipes in use, by name."""
+
+
+def _recipe(recipe: str | Recipe) -> Recipe:
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, str):
+        raise TypeError(f"recipe={recipe!r} must be a name from RECIPES or a Recipe")
+    if recipe not in RECIPES:
+        raise ValueError(f"recipe={recipe!r} is unknown: choose from {', '.join(RECIPES)}")
+    return RECIPES[recipe]
+
+
+def training_memory_bytes(num_params: float, *, recipe: str | Recipe = "2+2+12") -> dict[str, int]:
+    """Return the bytes of training state on one device that holds all of it.
+
+    total = (params + grads + optimizer) · Ψ; 16Ψ for the default recipe: 2 bytes of weights, 2 of
+    gradients and 12 of optimizer state (fp32 master copy, momentum, variance).
+
+    Args:
+        num_params: number of parameters Ψ ≥ 0; a whole number, which may be written 7.5e9.
+        recipe: name from `RECIPES`, or a `Recipe`.
+
+    Returns:
+        Exact bytes under "params", "grads", "optimizer" and "total".
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if Ψ is negative, not whole or not finite, or the recipe is unknown.
+
+    Example:
+        >>> training_memory_bytes(1000)
+        {'params': 2000, 'grads': 2000, 'optimizer': 12000, 'total': 16000}
+
+    Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, section 3.1.
+    """
+    count = whole("num_params", num_params)
+    chosen = _recipe(recipe)
+    parts = {part: count * int(getattr(chosen, part)) for part in PARTS}
+    return {**parts, "total": sum(parts.values())}
+
+
+def zero_memory_breakdown_exact(
+    psi: float, num_devices: int, stage: int, *, recipe: str | Recipe = "2+2+12"
+) -> dict[str, Fraction]:
+    """Return `zero_memory_breakdown` as exact fractions.
+
+    Example:
+        >>> zero_memory_breakdown_exact(1, 3, 2)["total"]
+        Fraction(20, 3)
+    """
+    count = whole("psi", psi)
+    devices = integer("num_devices", num_devices, minimum=1)
+    split = _PARTITIONED[integer("stage", stage, maximum=3)]
+    whole_parts = training_memory_bytes(count, recipe=recipe)
+    parts = {part: Fraction(whole_parts[part], devices if part in split else 1) for part in PARTS}
+    return {**parts, "total": sum(parts.values(), Fraction(0))}
+
+
+def zero_memory_breakdown(
+    psi: float, num_devices: int, stage: int, *, recipe: str | Recipe = "2+2+12"
+) -> dict[str, float]:
+    """Return the bytes of each kind of state on one of N devices under a ZeRO stage.
+
+    A part that the stage partitions counts 1/N: the optimizer state from stage 1, gradients from
+    stage 2, parameters at stage 3.
+
+    Args:
+        psi: number of parameters Ψ ≥ 0; a whole number, which may be written 7.5e9.
+        num_devices: data-parallel devices N ≥ 1.
+        stage: 0 (plain data parallelism), 1, 2 or 3.
+        recipe: name from `RECIPES`, or a `Recipe`.
+
+    Returns:
+        Bytes per device under "params", "grads", "optimizer" and "total", each rounded once.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument is out of range or the recipe unknown.
+
+    Example:
+        >>> zero_memory_breakdown(1_000_000, 8, 2)
+        {'params': 2000000.0, 'grads': 250000.0, 'optimizer': 1500000.0, 'total': 3750000.0}
+
+    Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, figure 1.
+    """
+    exact = zero_memory_breakdown_exact(psi, num_devices, stage, recipe=recipe)
+    return {part: as_float(size, "use zero_memory_breakdown_exact") for part, size in exact.items()}
+
+
+def zero_memory_per_device_exact(
+    psi: float, num_devices: int, stage: int, *, recipe: str | Recipe = "2+2+12"
+) -> Fraction:
+    """Return `zero_memory_per_device` as an exact fraction.
+
+    Example:
+        >>> zero_memory_per_device_exact(1, 3, 3)
+        Fraction(16, 3)
+    """
+    return zero_memory_breakdown_exact(psi, num_devices, stage, recipe=recipe)["total"]
+
+
+def zero_memory_per_device(
+    psi: float, num_devices: int, stage: int, *, recipe: str | Recipe = "2+2+12"
+) -> float:
+    """Return the bytes of training state on one of N devices under a ZeRO stage.
+
+    For the default recipe 16Ψ, 4Ψ + 12Ψ/N, 2Ψ + 14Ψ/N and 16Ψ/N at stages 0, 1, 2 and 3.
+
+    Args:
+        psi: number of parameters Ψ ≥ 0; a whole number, which may be written 7.5e9.
+        num_devices: data-parallel devices N ≥ 1.
+        stage: 0 (plain data parallelism), 1, 2 or 3.
+        recipe: name from `RECIPES`, or a `Recipe`.
+
+    Returns:
+        Bytes per device, rounded once from the exact value.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument is out of range or the recipe unknown.
+
+    Example:
+        >>> zero_memory_per_device(1_000_000, 8, 2)
+        3750000.0
+
+    Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, figure 1 and table 1.
+    """
+    exact = zero_memory_per_device_exact(psi, num_devices, stage, recipe=recipe)
+    return as_float(exact, "use zero_memory_per_device_exact")
+
+
+def fewest_devices(
+    psi: float,
+    stage: int,
+    gpu_bytes: float,
+    *,
+    recipe: str | Recipe = "2+2+12",
+    activation_bytes: float = 0,
+) -> int | None:
+    """Return the smallest N at which state and activations fit into a GPU, or None.
+
+    With R bytes per parameter replicated and S partitioned: the least N ≥ 1 such that
+    RΨ + SΨ/N + activations ≤ gpu_bytes, found exactly and without a search.
+
+    Args:
+        psi: number of parameters Ψ ≥ 0; a whole number, which may be written 7.5e9.
+        stage: ZeRO stage 0, 1, 2 or 3.
+        gpu_bytes: memory of one GPU in bytes, as 80e9 or 80 * 2**30.
+        recipe: name from `RECIPES`, or a `Recipe`.
+        activation_bytes: bytes per device to leave free for activations.
+
+    Returns:
+        N, or None where the replicated part alone does not leave room at any N.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument is negative or out of range, or the recipe unknown.
+
+    Example:
+        >>> fewest_devices(70e9, 3, 80e9), fewest_devices(70e9, 2, 80e9)
+        (14, None)
+    """
+    state = zero_memory_breakdown_exact(psi, 1, stage, recipe=recipe)
+    split = sum((state[part] for part in _PARTITIONED[stage]), Fraction(0))
+    room = amount("gpu_bytes", gpu_bytes) - amount("activation_bytes", activation_bytes)
+    room -= state["total"] - split
+    if room < 0 or (room == 0 and split > 0):
+        return None
+    return max(1, -(-split // room)) if split else 1
