@@ -134,7 +134,8 @@ def all_gather(shards: Sequence[torch.Tensor], *, dim: int = 0) -> list[torch.Te
     """Leave every device with all shards, joined along `dim`, in N-1 ring steps.
 
     In step t device i sends shard (i - t) mod N, and the receiver stores it. With M bytes
-    joined from shards of one size, each device sends (N-1)/N · M bytes. It undoes `reduce_scatter`'s cut.
+    joined from shards of one size, each device sends (N-1)/N · M bytes. It joins what
+    `reduce_scatter` cuts.
 
     Args:
         shards: one tensor for each device, N ≥ 1, of one dtype and device, and of one shape but for

@@ -27,6 +27,7 @@ from shardwise.communication import (
 from shardwise.memory import (
     RECIPES,
     Recipe,
+    activation_bytes,
     fewest_devices,
     training_memory_bytes,
     zero_memory_breakdown,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RECIPES",
     "Recipe",
+    "activation_bytes",
     "all_gather",
     "broadcast",
     "data_parallel_gradients",

@@ -3,6 +3,7 @@
 Ψ (`psi`) is the number of parameters, N (`num_devices`) the size of the data-parallel group. A
 recipe says how many bytes each parameter costs. Counted is the persistent state, split evenly: not
 activations, buffers, padding where N does not divide Ψ, or the layer that stage 3 gathers.
+Activations and traffic have modules of their own, whose functions can be imported from here too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,30 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shardwise._checks import amount, as_float, integer, whole
+from shardwise.activations import RECOMPUTATIONS, activation_bytes
+from shardwise.communication import (
+    zero_communication_elements,
+    zero_communication_elements_exact,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+__all__ = [
+    "PARTS",
+    "RECIPES",
+    "RECOMPUTATIONS",
+    "Recipe",
+    "activation_bytes",
+    "fewest_devices",
+    "training_memory_bytes",
+    "zero_communication_elements",
+    "zero_communication_elements_exact",
+    "zero_memory_breakdown",
+    "zero_memory_breakdown_exact",
+    "zero_memory_per_device",
+    "zero_memory_per_device_exact",
+]
 
 PARTS = ("params", "grads", "optimizer")
 """The three kinds of state, in the order in which a recipe's name lists their bytes."""
