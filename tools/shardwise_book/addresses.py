@@ -1,0 +1,203 @@
+"""The addresses in a built book: which lead nowhere, and which would be loaded from elsewhere."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from shardwise_book.errors import Problem
+
+Element = Any  # lxml has no types
+Anchors = Callable[[str], set[str] | None]
+
+# What a browser fetches without being asked; a link with another rel is only followed.
+LOADED = (
+    ("script", "src"),
+    ("img", "src"),
+    ("source", "src"),
+    ("video", "src"),
+    ("video", "poster"),
+    ("audio", "src"),
+    ("track", "src"),
+    ("embed", "src"),
+    ("iframe", "src"),
+    ("object", "data"),
+    ("input", "src"),
+    ("image", "href"),
+    ("image", "xlink:href"),
+    ("use", "href"),
+    ("use", "xlink:href"),
+    ("feimage", "href"),
+)
+LOADING_RELS = {
+    "stylesheet",
+    "icon",
+    "apple-touch-icon",
+    "mask-icon",
+    "manifest",
+    "preload",
+    "modulepreload",
+    "prefetch",
+    "preconnect",
+    "dns-prefetch",
+    "prerender",
+}
+INLINE_SCHEMES = {"data", "blob", "about", "javascript", "mailto", "tel"}
+CSS_ADDRESS = re.compile(
+    r"""(?:@import\s+(?:url\(\s*)?|url\(\s*)(?:"([^"]*)"|'([^']*)'|([^\s"')]+))""", re.IGNORECASE
+)
+# Comments, and names of XML vocabularies, which are written as addresses and never fetched.
+CSS_SILENT = re.compile(r"/\*.*?\*/|@namespace[^;]*;", re.DOTALL)
+JS_ADDRESS = re.compile(
+    r"""(?:(?:^|[;}\s])(?:import|export)\b[^;"'`()]*|\bimport\s*\(\s*|\bimportScripts\s*\(\s*"""
+    r"""|\bfetch\s*\(\s*|\bnew\s+(?:SharedWorker|Worker|WebSocket|EventSource)\s*\(\s*)"""
+    r"""["'`]((?:https?:|wss?:)?//[^"'`]+)["'`]""",
+    re.MULTILINE,
+)
+# A data address holds commas of its own.
+SRCSET = re.compile(r"(data:\S+|[^\s,]+)[^,]*")
+SCRIPT_TYPES = {"module", "text/javascript", "application/javascript"}
+SHOWN = 80
+NO_NETWORK = "put the file into the book: its pages load nothing from elsewhere"
+
+
+def is_elsewhere(address: str) -> bool:
+    """Return whether the address leaves the book's folder by naming a scheme or a host.
+
+    >>> is_elsewhere("https://example.org/a.js"), is_elsewhere("//example.org/a.js")
+    (True, True)
+    >>> is_elsewhere("../a.js"), is_elsewhere("data:text/css,")
+    (False, False)
+    """
+    parts = urlsplit(address.strip())
+    return bool(parts.netloc or parts.scheme) and parts.scheme not in INLINE_SCHEMES
+
+
+def check_page(name: str, tree: Element, files: set[str], anchors_of: Anchors) -> list[Problem]:
+    """Return the faults of the page's addresses.
+
+    Args:
+        name: the page's path from the book's folder.
+        tree: its parsed tree.
+        files: the paths of everything in the book.
+        anchors_of: for a page's path, the ids in it; None for what is no page.
+    """
+    problems = []
+    for element, address in _loads(tree):
+        fault = _load_fault(name, address, files)
+        if fault:
+            problems.append(Problem(name, element.sourceline, *fault))
+    for element in tree.xpath("//a[@href] | //area[@href]"):
+        fault = _link_fault(name, element.get("href"), files, anchors_of)
+        if fault:
+            problems.append(Problem(name, element.sourceline, *fault))
+    return problems
+
+
+def check_assets(folder: Path, files: set[str]) -> list[Problem]:
+    """Return the faults of the addresses in the book's stylesheets and scripts."""
+    problems = []
+    for name in sorted(files):
+        if not name.endswith((".css", ".js", ".mjs")):
+            continue
+        text = (folder / name).read_text(encoding="utf-8", errors="replace")
+        found = _in_css(text) if name.endswith(".css") else _in_js(text)
+        for position, address in found:
+            fault = _load_fault(name, address, files)
+            if fault:
+                line = text.count("\n", 0, position) + 1
+                problems.append(Problem(name, line, *fault))
+    return problems
+
+
+def _loads(tree: Element) -> Iterator[tuple[Element, str]]:
+    for tag, attribute in LOADED:
+        for element in tree.iter(tag):
+            if (address := element.get(attribute)) is not None:
+                yield element, address
+    for element in tree.iter("link"):
+        if set((element.get("rel") or "").lower().split()) & LOADING_RELS:
+            yield element, element.get("href") or ""
+    for attribute in ("srcset", "imagesrcset"):
+        for element in tree.xpath(f"//*[@{attribute}]"):
+            yield from ((element, found) for found in SRCSET.findall(element.get(attribute)))
+    for element in tree.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh')='refresh']"):
+        if address := (element.get("content") or "").partition("=")[2].strip(" '\""):
+            yield element, address
+    yield from _embedded(tree)
+
+
+def _embedded(tree: Element) -> Iterator[tuple[Element, str]]:
+    for element in tree.xpath("//*[@style]"):
+        yield from ((element, address) for _, address in _in_css(element.get("style")))
+    for element in tree.iter("style"):
+        yield from ((element, address) for _, address in _in_css(element.text or ""))
+    for element in tree.iter("script"):
+        if (element.get("type") or "module") in SCRIPT_TYPES:
+            yield from ((element, address) for _, address in _in_js(element.text or ""))
+
+
+def _in_css(text: str) -> Iterator[tuple[int, str]]:
+    visible = CSS_SILENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    for match in CSS_ADDRESS.finditer(visible):
+        yield match.start(), next(filter(None, match.groups()), "")
+
+
+def _in_js(text: str) -> Iterator[tuple[int, str]]:
+    for match in JS_ADDRESS.finditer(text):
+        yield match.start(1), match[1]
+
+
+def _load_fault(name: str, address: str, files: set[str]) -> tuple[str, str] | None:
+    address = address.strip()
+    if is_elsewhere(address):
+        return f"the page would load {_short(address)} from elsewhere", NO_NETWORK
+    if not address or address.startswith("#") or urlsplit(address).scheme:
+        return None
+    target = _target(name, address)
+    if target not in files:
+        return (
+            f"the file {_short(address)} is missing",
+            "add it to the book, or correct the address",
+        )
+    return None
+
+
+def _link_fault(
+    name: str, address: str, files: set[str], anchors_of: Anchors
+) -> tuple[str, str] | None:
+    parts = urlsplit(address.strip())
+    if parts.scheme or parts.netloc:
+        return None
+    target = _target(name, address) if parts.path else name
+    if target not in files:
+        return (
+            f"the link to {_short(address)} leads nowhere",
+            "correct the address, or add the page",
+        )
+    anchors = anchors_of(target)
+    fragment = unquote(parts.fragment.partition(":~:")[0])
+    if anchors is not None and fragment not in {"", "top"} and fragment not in anchors:
+        where = "this page" if target == name else target
+        return f"the link to #{fragment} leads nowhere in {where}", "give its target that id"
+    return None
+
+
+def _target(name: str, address: str) -> str:
+    """Return the file that an address means, as a path from the book's folder.
+
+    An address from the root of a server works neither from disk nor below another path, so it is
+    left as it is, and names no file of the book.
+    """
+    path = unquote(urlsplit(address).path)
+    target = posixpath.normpath(posixpath.join(PurePosixPath(name).parent, path))
+    is_folder = path.endswith("/") or PurePosixPath(path).name in {".", ".."}
+    return posixpath.normpath(f"{target}/index.html") if is_folder else target
+
+
+def _short(address: str) -> str:
+    return address if len(address) <= SHOWN else f"{address[: SHOWN - 3]}..."

@@ -1,0 +1,59 @@
+"""Indexes the text of a built book, so that its search box finds words in it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING
+
+from pagefind.index import IndexConfig, PagefindIndex
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What the page's own script needs; the rest are user interfaces of pagefind that no page loads.
+UNUSED = ("pagefind-*ui.*", "pagefind-highlight.js")
+# Stands in the text and is no part of it: buttons, the number above a title, folded machinery.
+NOT_TEXT = ["button", "script", "style", "svg", "nav", ".chapter-number", ".shardwise-widget"]
+CONFIG = IndexConfig(
+    root_selector="main",
+    exclude_selectors=NOT_TEXT,
+    force_language="en",
+    keep_index_url=True,
+    # Names such as `reduce_scatter` and `zero.py` are searched for as they are written.
+    include_characters="_.@",
+)
+
+
+def index(folder: Path) -> None:
+    """Write the search index of the pages below `folder` into `folder/pagefind`.
+
+    Only what stands in a page's `<main>` is found. The same pages give the same files.
+
+    Args:
+        folder: a built book.
+
+    Raises:
+        ValueError: `folder` holds no page.
+    """
+    pages = sorted(
+        path for path in folder.rglob("*.html") if path.relative_to(folder).parts[0] != "pagefind"
+    )
+    if not pages:
+        message = f"folder is {str(folder)!r}, which holds no page. Build the book first: make book"
+        raise ValueError(message)
+    target = folder / "pagefind"
+    shutil.rmtree(target, ignore_errors=True)
+    asyncio.run(_write(folder, pages, target))
+    for pattern in UNUSED:
+        for path in target.glob(pattern):
+            path.unlink()
+
+
+async def _write(folder: Path, pages: list[Path], target: Path) -> None:
+    async with PagefindIndex(IndexConfig(**CONFIG, output_path=str(target))) as found:
+        for page in pages:
+            await found.add_html_file(
+                content=page.read_text(encoding="utf-8"),
+                source_path=page.relative_to(folder).as_posix(),
+            )
