@@ -8,10 +8,7 @@ Activations and traffic have modules of their own, whose functions can be import
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from shardwise._checks import amount, as_float, integer, whole
 from shardwise.activations import RECOMPUTATIONS, activation_bytes
@@ -19,9 +16,7 @@ from shardwise.communication import (
     zero_communication_elements,
     zero_communication_elements_exact,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from shardwise.recipes import PARTS, RECIPES, Recipe, find_recipe
 
 __all__ = [
     "PARTS",
@@ -39,74 +34,12 @@ __all__ = [
     "zero_memory_per_device_exact",
 ]
 
-PARTS = ("params", "grads", "optimizer")
-"""The three kinds of state, in the order in which a recipe's name lists their bytes."""
-
 _PARTITIONED: tuple[frozenset[str], ...] = (
     frozenset(),
     frozenset({"optimizer"}),
     frozenset({"optimizer", "grads"}),
     frozenset({"optimizer", "grads", "params"}),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Bytes that one parameter costs in training.
-
-    Attributes:
-        name: "params+grads+optimizer" in bytes.
-        params: bytes of the weights that forward and backward use.
-        grads: bytes of the gradients.
-        optimizer: bytes of the optimizer state, with the fp32 master copy where there is one.
-        description: who trains like this.
-    """
-
-    name: str
-    params: int
-    grads: int
-    optimizer: int
-    description: str
-
-    def __post_init__(self) -> None:
-        """Reject byte counts that are no integers or negative."""
-        for part in PARTS:
-            integer(part, getattr(self, part))
-
-    @property
-    def bytes_per_param(self) -> int:
-        """Bytes of all three parts together."""
-        return self.params + self.grads + self.optimizer
-
-
-RECIPES: Mapping[str, Recipe] = MappingProxyType(
-    {
-        recipe.name: recipe
-        for recipe in (
-            Recipe("2+2+12", 2, 2, 12, "16-bit weights and gradients, Adam with fp32 master copy"),
-            Recipe("2+4+12", 2, 4, 12, "Megatron-LM: as 2+2+12 with fp32 gradients"),
-            Recipe("2+6+12", 2, 6, 12, "bf16 gradients plus an fp32 accumulation buffer"),
-            Recipe(
-                "4+4+8", 4, 4, 8, "fp32 weights and gradients: torch AMP, FSDP2 on fp32 weights"
-            ),
-            Recipe(
-                "2+0+8", 2, 0, 8, "bf16 weights, fp32 Adam moments, no master, no gradients kept"
-            ),
-            Recipe("2+2+4", 2, 2, 4, "pure bf16, Adam moments too"),
-        )
-    }
-)
-"""The recipes in use, by name."""
-
-
-def _recipe(recipe: str | Recipe) -> Recipe:
-    if isinstance(recipe, Recipe):
-        return recipe
-    if not isinstance(recipe, str):
-        raise TypeError(f"recipe={recipe!r} must be a name from RECIPES or a Recipe")
-    if recipe not in RECIPES:
-        raise ValueError(f"recipe={recipe!r} is unknown: choose from {', '.join(RECIPES)}")
-    return RECIPES[recipe]
 
 
 def training_memory_bytes(num_params: float, *, recipe: str | Recipe = "2+2+12") -> dict[str, int]:
@@ -133,7 +66,7 @@ def training_memory_bytes(num_params: float, *, recipe: str | Recipe = "2+2+12")
     Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, section 3.1.
     """
     count = whole("num_params", num_params)
-    chosen = _recipe(recipe)
+    chosen = find_recipe(recipe)
     parts = {part: count * int(getattr(chosen, part)) for part in PARTS}
     return {**parts, "total": sum(parts.values())}
 
