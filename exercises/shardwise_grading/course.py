@@ -1,0 +1,125 @@
+"""nbgrader's own commands, run on a course folder, and what they leave in its gradebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEPT_LINES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One student's line in the table.
+
+    Args:
+        student: who handed in.
+        points: what was earned, by exercise; empty where nothing could be graded.
+        max_points: what could be earned, by exercise.
+        problem: why a human has to look; empty when nobody has to.
+    """
+
+    student: str
+    points: dict[str, float] = field(default_factory=dict)
+    max_points: dict[str, float] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def status(self) -> str:
+        """``"graded"`` or ``"needs a human"``."""
+        return "needs a human" if self.problem else "graded"
+
+
+def nbgrader(course: Path, *arguments: str, on_line: Callable[[str], None] | None = None) -> int:
+    """Run an nbgrader command from a course folder.
+
+    The user's own Jupyter and IPython settings stay out of it, so that every machine grades alike.
+
+    Args:
+        course: the folder with ``nbgrader_config.py``.
+        arguments: the command and its arguments.
+        on_line: gets each line of the log as it comes.
+
+    Returns:
+        The exit status; nbgrader's is 1 when any submission failed.
+
+    Raises:
+        RuntimeError: nbgrader could not do its work at all; the message ends with its last lines.
+    """
+    private = course / ".settings"
+    environment = os.environ | {
+        "JUPYTER_CONFIG_DIR": str(private / "jupyter"),
+        "IPYTHONDIR": str(private / "ipython"),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "SHARDWISE_HIDDEN": str(course / "hidden"),
+    }
+    last: deque[str] = deque(maxlen=KEPT_LINES)
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "nbgrader", *arguments],
+        cwd=course,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            last.append(line)
+            if on_line:
+                on_line(line)
+    if process.returncode and arguments[0] != "autograde":
+        raise RuntimeError(f"nbgrader {' '.join(arguments)} failed:\n{''.join(last)}")
+    return process.returncode
+
+
+def read_rows(course: Path, assignment: str) -> list[Row]:
+    """Read from folders and gradebook how each submission of an assignment fared.
+
+    A submission that nbgrader gave up on has an entry in the gradebook with 0 points. It is a row
+    that needs a human here, because nobody has looked at the work.
+    """
+    from nbgrader.api import Gradebook  # noqa: PLC0415  (seconds, and only this needs it)
+
+    rows = []
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        for folder in sorted((course / "submitted").iterdir()):
+            student = folder.name
+            problem = _problem(course, student, assignment)
+            if problem:
+                rows.append(Row(student, problem=problem))
+                continue
+            notebooks = gradebook.find_submission(assignment, student).notebooks
+            points = {notebook.name: float(notebook.score) for notebook in notebooks}
+            max_points = {notebook.name: float(notebook.max_score) for notebook in notebooks}
+            rows.append(Row(student, dict(sorted(points.items())), max_points))
+    return rows
+
+
+def _problem(course: Path, student: str, assignment: str) -> str:
+    """Say why nbgrader could not grade a submission, or nothing when it did."""
+    for path in sorted((course / "submitted" / student / assignment).glob("*.ipynb")):
+        try:
+            json.loads(path.read_bytes())
+            nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        except json.JSONDecodeError as error:
+            return f"{path.name} is no JSON: {error}"
+        except Exception as error:  # noqa: BLE001  (whatever a damaged file makes nbformat raise)
+            reason = " ".join(str(error).split())[:80]
+            return f"{path.name} is no readable notebook: {reason}"
+        if not (course / "autograded" / student / assignment / path.name).is_file():
+            return (
+                f"nbgrader could not grade {path.name}; run nbgrader autograde --student={student}"
+            )
+    return ""

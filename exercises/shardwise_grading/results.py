@@ -1,0 +1,94 @@
+"""What a hidden check finds, and the score that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+LONGEST = 120
+BITS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One property of a solution: whether it holds, and what that is worth.
+
+    Args:
+        property: what was checked, as a statement that holds for a right solution.
+        passed: whether it held.
+        points: whole points that it earns.
+        message: the smallest failing input, with got and expected; empty when it held.
+    """
+
+    property: str
+    passed: bool
+    points: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All results of one hidden cell.
+
+    Args:
+        results: one for each property, in the order of the specification.
+        points: what the cell is worth.
+
+    Example:
+        >>> right = Result("one device holds everything", True, 2)
+        >>> wrong = Result("results are not rounded", False, 1, "f(1, 3) returned 6")
+        >>> report = Report((right, wrong), points=3)
+        >>> report.score
+        2.0
+        >>> print(report)
+        Hidden checks: 2 of 3 points
+          ok      2/2  one device holds everything
+          not yet 0/1  results are not rounded
+                       f(1, 3) returned 6
+    """
+
+    results: tuple[Result, ...]
+    points: int
+
+    @property
+    def score(self) -> float:
+        """Points earned, as a builtin float in [0, points].
+
+        nbgrader gives full marks for what it can't read as such a number.
+        """
+        earned = sum(result.points for result in self.results if result.passed)
+        return float(min(max(earned, 0), self.points))
+
+    def __str__(self) -> str:
+        """Write one line for each property, and its message below it."""
+        lines = [f"Hidden checks: {self.score:g} of {self.points} points"]
+        for result in self.results:
+            word, earned = ("ok     ", result.points) if result.passed else ("not yet", 0)
+            lines.append(f"  {word} {earned}/{result.points}  {result.property}")
+            if result.message:
+                lines.append(f"               {result.message}")
+        return "\n".join(lines)
+
+
+def show(value: object) -> str:
+    """Write a value the way a message needs it: exact, on one line, and short.
+
+    Args:
+        value: anything that plain data can hold.
+
+    Returns:
+        Its text; fractions as ``n/d``, long text cut, huge numbers by their size.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> show(Fraction(20, 3)), show(5.5), show(1 << 5000)
+        ('20/3 = 6.666666666666667', '5.5', 'an int of 5001 bits')
+    """
+    if type(value) is int and value.bit_length() > BITS:
+        return f"an int of {value.bit_length()} bits"
+    if type(value) is Fraction:
+        if max(value.numerator.bit_length(), value.denominator.bit_length()) > BITS:
+            return "a Fraction of very large numbers"
+        return str(value) if value.denominator == 1 else f"{value} = {float(value)!r}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

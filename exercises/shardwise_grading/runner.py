@@ -1,0 +1,84 @@
+"""Load a hidden check, run it on a solution, and report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from shardwise_grading.data import as_data
+from shardwise_grading.results import Report, Result
+from shardwise_grading.world import LocalWorld, World
+
+Check = Callable[[object, World], Iterator[Result]]
+
+
+def grade(exercise: str, part: str, solution: object, *, points: int) -> Report:
+    """Run the hidden checks of one part of an exercise, and print what they found.
+
+    This is what the hidden cell of a notebook calls, in the student's own process. The folder of
+    the checks and the seed come from the environment, where ``nbgrader_config.py`` puts them.
+
+    Args:
+        exercise: the module with the checks, such as ``"stage_2_memory"``.
+        part: the check in it, such as ``"stage2_bytes"``.
+        solution: what the student wrote: a function, or a table.
+        points: what the cell is worth.
+
+    Returns:
+        The report, whose score the cell shows last.
+
+    Raises:
+        FileNotFoundError: no folder in ``SHARDWISE_HIDDEN`` holds the exercise.
+        ValueError: the exercise has no such part.
+    """
+    module = load(exercise)
+    report = run(module, part, solution, points=points)
+    sys.stdout.write(f"{report}\n")
+    return report
+
+
+def load(exercise: str) -> ModuleType:
+    """Load the hidden checks of an exercise from the first folder that has them.
+
+    Nothing is left in ``sys.modules``, and no bytecode is written beside the source.
+    """
+    folders = [Path(f) for f in os.environ.get("SHARDWISE_HIDDEN", "").split(os.pathsep) if f]
+    for folder in folders:
+        path = folder / f"{exercise}.py"
+        if path.is_file():
+            module = ModuleType(f"hidden_{exercise}")
+            exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), vars(module))  # noqa: S102
+            return module
+    raise FileNotFoundError(
+        f"exercise={exercise!r} has no hidden checks in SHARDWISE_HIDDEN "
+        f"({len(folders)} folders); run nbgrader from the folder with nbgrader_config.py"
+    )
+
+
+def run(
+    module: ModuleType, part: str, solution: object, *, points: int, seed: str | None = None
+) -> Report:
+    """Run one part of loaded checks in a local world.
+
+    Args:
+        module: what `load` returned: ``CHECKS`` names its parts, ``LOCKED`` what the library must
+            not answer.
+        part: the check to run.
+        solution: what the student wrote.
+        points: what the cell is worth.
+        seed: decides the drawn inputs; ``SHARDWISE_SEED`` where it is not given.
+    """
+    checks: dict[str, Check] = module.CHECKS
+    if part not in checks:
+        raise ValueError(f"part={part!r} is not one of {sorted(checks)}")
+    with LocalWorld(
+        seed if seed is not None else os.environ.get("SHARDWISE_SEED", ""),
+        locked=module.LOCKED,
+        collectives=getattr(module, "COLLECTIVES", ()),
+    ) as world:
+        handed_in = solution if callable(solution) else as_data(solution)
+        results = tuple(checks[part](handed_in, world))
+    return Report(results, points)

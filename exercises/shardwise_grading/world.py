@@ -1,0 +1,174 @@
+"""The world that a solution runs in while it is checked.
+
+A hidden check sees a student's code only through a `World`: it calls through it, gets plain data
+back, and reads there which collectives the code used. `LocalWorld` shares the process with the
+student; a world that lives across a process boundary offers the same methods.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from shardwise_grading.data import as_data
+from shardwise_grading.interception import Function, intercepted
+from shardwise_grading.lockdown import lockdown
+from shardwise_grading.quiet import quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveCall:
+    """One collective that a solution called.
+
+    Args:
+        name: the function, such as ``"ring_all_reduce"``.
+        shapes: shape of each tensor that went in, one for each device.
+        num_bytes: bytes of all of them together.
+    """
+
+    name: str
+    shapes: tuple[tuple[int, ...], ...]
+    num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one call of a student's function.
+
+    Args:
+        value: what it returned, as plain data.
+        error: name of the exception's type, or empty when it returned.
+        kinds: that name and those of the types it derives from.
+        detail: the exception's message.
+        collectives: the collectives it called, in order.
+    """
+
+    value: object = None
+    error: str = ""
+    kinds: tuple[str, ...] = ()
+    detail: str = ""
+    collectives: tuple[CollectiveCall, ...] = ()
+
+
+class World(Protocol):
+    """What a hidden check may ask for."""
+
+    def random(self, label: str) -> random.Random:
+        """Return a generator that depends on nothing but the course's seed and the label."""
+
+    def call(self, function: Function, *args: object, **kwargs: object) -> Outcome:
+        """Call the student's function; whatever it does, an outcome comes back."""
+
+    def answering(self, collective: str, function: Function) -> AbstractContextManager[None]:
+        """Let a function of ours answer a collective inside the context."""
+
+
+class LocalWorld:
+    """A world in the student's own process, for nbgrader's kernel and for tests.
+
+    Use it as a context: inside, the locked functions raise, the collectives are recorded, and what
+    the student's code prints goes nowhere.
+
+    Args:
+        seed: decides the inputs that the checks draw.
+        locked: dotted paths of library functions that would solve the exercise.
+        collectives: dotted paths of the collectives that the exercise hands to the solution.
+
+    Example:
+        >>> with LocalWorld(seed="1") as world:
+        ...     outcome = world.call(lambda psi, n: psi / n, 1, 0)
+        >>> outcome.error, outcome.detail
+        ('ZeroDivisionError', 'division by zero')
+    """
+
+    def __init__(
+        self, seed: str, locked: Iterable[str] = (), collectives: Iterable[str] = ()
+    ) -> None:
+        """Make a world; nothing is locked or recorded before it is entered."""
+        self._seed = seed
+        self._locked = tuple(locked)
+        self._collectives = tuple(collectives)
+        self._answers: dict[str, Function] = {}
+        self._calls: list[CollectiveCall] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Lock, record and silence."""
+        with ExitStack() as stack:
+            stack.enter_context(lockdown(self._locked))
+            for path in self._collectives:
+                stack.enter_context(intercepted(path, self._recorder(path)))
+            stack.enter_context(quiet())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give everything back."""
+        self._stack.close()
+
+    def random(self, label: str) -> random.Random:
+        """Return a generator that depends on nothing but the course's seed and the label."""
+        return random.Random(f"{self._seed}/{label}")  # noqa: S311
+
+    def call(self, function: Function, *args: object, **kwargs: object) -> Outcome:
+        """Call the student's function; whatever it does, an outcome comes back.
+
+        Only an interrupt passes through: nbgrader sends one when the cell's time is over.
+        """
+        self._calls.clear()
+        try:
+            value = as_data(function(*args, **kwargs))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001
+            kinds = tuple(kind.__name__ for kind in type(error).__mro__)
+            return Outcome(None, kinds[0], kinds, _text(error), tuple(self._calls))
+        return Outcome(value=value, collectives=tuple(self._calls))
+
+    @contextmanager
+    def answering(self, collective: str, function: Function) -> Iterator[None]:
+        """Let a function of ours answer a collective inside the context.
+
+        Raises:
+            ValueError: the world was not made with that collective.
+        """
+        if collective not in self._collectives:
+            known = ", ".join(self._collectives) or "none"
+            raise ValueError(f"collective={collective!r} is not one of this world's: {known}")
+        self._answers[collective] = function
+        try:
+            yield
+        finally:
+            del self._answers[collective]
+
+    def _recorder(self, path: str) -> Callable[[Function], Function]:
+        def make(original: Function) -> Function:
+            def record(tensors: Any, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+                shapes = tuple(tuple(t.shape) for t in tensors)
+                num_bytes = sum(t.numel() * t.element_size() for t in tensors)
+                name = path.rpartition(".")[2]
+                self._calls.append(CollectiveCall(name, shapes, num_bytes))
+                return self._answers.get(path, original)(tensors, *args, **kwargs)
+
+            return record
+
+        return make
+
+
+def _text(error: BaseException) -> str:
+    """The message of an exception, whose ``__str__`` may be the student's own."""
+    try:
+        return " ".join(str(error).split())[:300]
+    except Exception:  # noqa: BLE001
+        return ""
