@@ -1,1 +1,77 @@
-// replaced by the widget builder
+// Builds everything under shardwise_widgets/static/: one ES module per widget for notebooks, one inline
+// script for the book's pages, the styles, and the program that draws first frames.
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { lookCss, paintCss, withFallbacks, themeCss } from './src/look-css.js';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const out = `${here}shardwise_widgets/static/`;
+const widgets = { MemoryBudget: 'memory-budget', RingAllReduce: 'ring-all-reduce' };
+
+/** @param {string} path */
+const read = (path) => readFile(`${here}${path}`, 'utf8');
+
+/**
+ * A file is written beside and renamed, so that a reader never sees half of it.
+ * @param {string} name
+ * @param {string} text
+ */
+async function write(name, text) {
+  await writeFile(`${out}${name}.new`, text);
+  await rename(`${out}${name}.new`, `${out}${name}`);
+  console.log(`${name.padEnd(18)} ${String(gzipSync(text).length).padStart(6)} bytes gzip`);
+}
+
+const look = JSON.parse(await read('shardwise_widgets/look.json'));
+const drawing = withFallbacks(
+  [
+    paintCss(look),
+    await read('src/shared/drawing.css'),
+    ...(await Promise.all(Object.values(widgets).map((folder) => read(`src/${folder}/style.css`)))),
+  ].join('\n'),
+  look,
+);
+const controls = withFallbacks(await read('src/shared/controls.css'), look);
+
+/** @type {import('esbuild').Plugin} */
+const drawingCss = {
+  name: 'drawing-css',
+  setup(builder) {
+    builder.onResolve({ filter: /^drawing\.css$/ }, () => ({ path: 'drawing.css', namespace: 'css' }));
+    builder.onLoad({ filter: /./, namespace: 'css' }, () => ({ contents: drawing, loader: 'text' }));
+  },
+};
+
+/**
+ * @param {import('esbuild').BuildOptions} options
+ * @returns {Promise<string>}
+ */
+async function bundle(options) {
+  const result = await build({
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: 'utf8',
+    target: 'es2022',
+    legalComments: 'none',
+    absWorkingDir: here,
+    plugins: [drawingCss],
+    ...options,
+  });
+  return /** @type {import('esbuild').OutputFile[]} */ (result.outputFiles)[0].text;
+}
+
+/** @param {string} css */
+const minifyCss = (css) => bundle({ stdin: { contents: css, loader: 'css' } });
+
+await mkdir(out, { recursive: true });
+for (const [name, folder] of Object.entries(widgets)) {
+  await write(`${name}.js`, await bundle({ entryPoints: [`src/${folder}/index.js`], format: 'esm' }));
+}
+await write('look.css', await minifyCss(lookCss(look)));
+await write('widgets.css', await minifyCss(`${themeCss(look)}\n${controls}\n${drawing}`));
+const host = await bundle({ entryPoints: ['src/host.js'], format: 'iife', globalName: 'shardwiseWidgets' });
+await write('page.html', `<script>${host.trim()}</script>\n`);
+await write('prerender.mjs', await bundle({ entryPoints: ['src/prerender.js'], format: 'esm', platform: 'node' }));

@@ -1,1 +1,8 @@
-"""Widgets that run in Jupyter and, without a kernel, in the book."""
+"""Widgets and figures that run in Jupyter and, without a kernel, in the book."""
+
+from shardwise_widgets import look
+from shardwise_widgets.figures import figure
+from shardwise_widgets.memory_budget import MemoryBudget
+from shardwise_widgets.ring_all_reduce import RingAllReduce
+
+__all__ = ["MemoryBudget", "RingAllReduce", "figure", "look"]

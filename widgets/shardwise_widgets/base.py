@@ -1,0 +1,109 @@
+"""The base of all widgets: live in a notebook, markdown with a first frame in the book."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import shutil
+import subprocess
+from importlib import resources
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import anywidget
+
+from shardwise_widgets.book import in_book, two_branches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STATIC = resources.files("shardwise_widgets") / "static"
+_frames: Iterator[int] = itertools.count(1)
+
+
+@functools.cache
+def built(name: str) -> str:
+    """Return a file of the bundle, or say how to build it."""
+    try:
+        return (STATIC / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RuntimeError(
+            f"the widget bundle {name} is not built: run `make setup`, "
+            "or `npm ci` and `npm run build` in widgets/"
+        ) from None
+
+
+def prerender(widget: str, state: dict[str, object]) -> dict[str, str]:
+    """Draw a first frame with the code that draws in the page.
+
+    Args:
+        widget: class name of the widget.
+        state: its traits.
+
+    Returns:
+        "html", "svg" (an image that stands alone, in light colours) and "alt".
+
+    Raises:
+        RuntimeError: if Node.js is missing, the bundle is not built, or drawing failed.
+    """
+    node = shutil.which("node")
+    if node is None:
+        raise RuntimeError("drawing a widget for the book needs Node.js 20 or newer on PATH")
+    built("prerender.mjs")
+    job = {"widget": widget, "state": state, "id": f"frame{next(_frames)}"}
+    with resources.as_file(STATIC / "prerender.mjs") as program:
+        done = subprocess.run(
+            [node, str(program)],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+    if done.returncode:
+        raise RuntimeError(f"drawing {widget} failed:\n{done.stderr.strip()}")
+    frame: dict[str, str] = json.loads(done.stdout)
+    return frame
+
+
+class ShardwiseWidget(anywidget.AnyWidget):
+    """A widget whose state is in its `shown` traits, and whose drawing is a module of that name."""
+
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def _esm(self) -> str:
+        """The front-end module, read when the first instance needs it."""
+        return built(f"{type(self).__name__}.js")
+
+    @property
+    def _css(self) -> str:
+        return built("widgets.css")
+
+    def open(self) -> None:
+        """Open the channel to the front end; the book has none."""
+        if not in_book():
+            super().open()
+
+    def book_state(self) -> dict[str, object]:
+        """Return what the page needs to run the widget without a kernel."""
+        return {name: getattr(self, name) for name in self.shown}
+
+    def book_markdown(self) -> str:
+        """Return the widget for the book: mount, state and first frame, and an ordinary image."""
+        name = type(self).__name__
+        state = self.book_state()
+        frame = prerender(name, state)
+        # "<" would let a text in the state end the script element.
+        data = json.dumps(state, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+        page = (
+            f'<figure class="shardwise-widget" data-widget="{name}">\n'
+            f'<script type="application/json">{data}</script>\n'
+            f'<div class="shardwise-mount">{frame["html"]}</div>\n</figure>'
+        )
+        return two_branches(page, frame["svg"], frame["alt"])
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:  # noqa: ANN401 - the protocol of IPython
+        if in_book():
+            return {"text/markdown": self.book_markdown()}
+        return super()._repr_mimebundle_(**kwargs)

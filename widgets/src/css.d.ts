@@ -1,0 +1,4 @@
+declare module 'drawing.css' {
+  const text: string;
+  export default text;
+}

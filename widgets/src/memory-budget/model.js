@@ -1,0 +1,96 @@
+// What training costs on each device, in the arithmetic of `shardwise.memory`: integers stay exact, and
+// whether N devices are enough is decided without a division.
+
+/** @typedef {{ name: string, params: number, grads: number, optimizer: number, description: string }} Recipe */
+/** @typedef {'params' | 'grads' | 'optimizer'} Part */
+/**
+ * @typedef {object} State
+ * @property {number} params number of parameters
+ * @property {number} devices
+ * @property {number} stage 0, 1, 2 or 3
+ * @property {number} gpu GB of one GPU
+ * @property {string} recipe
+ * @property {number} activations GB
+ * @property {Recipe[]} recipes
+ */
+
+/** @type {readonly Part[]} */
+export const PARTS = ['params', 'grads', 'optimizer'];
+export const GPUS = [24, 40, 80, 141, 192];
+export const STAGES = [0, 1, 2, 3];
+export const LARGEST_GPU = 192;
+const GB = 1e9;
+
+/** Twenty stops between powers of two of mantissas 0.05 apart: 7.5, 70, 175 and 405 billion are among them. */
+export const PARAMS = [8, 9, 10, 11, 12].flatMap((exponent) =>
+  Array.from({ length: 180 }, (_, i) => Math.round((100 + 5 * i) * 10 ** (exponent - 2))),
+).filter((count) => count <= 2e12);
+
+/** Every count to 16, then eight stops to the octave. */
+export const DEVICES = [
+  ...Array.from({ length: 16 }, (_, i) => i + 1),
+  ...[16, 32, 64, 128, 256, 512, 1024, 2048].flatMap((octave) =>
+    Array.from({ length: 8 }, (_, i) => octave + ((i + 1) * octave) / 8),
+  ),
+];
+
+export const ACTIVATIONS = Array.from({ length: LARGEST_GPU + 1 }, (_, i) => i);
+
+/** Whether a stage splits a part: 1 the optimizer state, 2 gradients too, 3 parameters too.
+ * @param {Part} part @param {number} stage */
+export const isSplit = (part, stage) => stage >= 3 - PARTS.indexOf(part);
+
+/** @param {State} state @returns {Recipe} */
+export function recipeOf({ recipes, recipe }) {
+  const found = recipes.find(({ name }) => name === recipe);
+  if (!found) throw new Error(`there is no recipe ${recipe}`);
+  return found;
+}
+
+/**
+ * Bytes of each part on one device.
+ * @param {State} state
+ */
+export function breakdown(state) {
+  const recipe = recipeOf(state);
+  const [params, grads, optimizer] = PARTS.map(
+    (part) => (recipe[part] * state.params) / (isSplit(part, state.stage) ? state.devices : 1),
+  );
+  const { fixed, split } = shares(state);
+  return { params, grads, optimizer, total: (fixed * state.devices + split) / state.devices };
+}
+
+/** Bytes that every device holds, and bytes that all devices hold together. @param {State} state */
+function shares(state) {
+  const recipe = recipeOf(state);
+  let [fixed, split] = [0, 0];
+  for (const part of PARTS) {
+    const bytes = recipe[part] * state.params;
+    if (isSplit(part, state.stage)) split += bytes;
+    else fixed += bytes;
+  }
+  return { fixed, split };
+}
+
+/** @param {State} state */
+export const activationBytes = ({ activations }) => Math.round(activations * GB);
+
+/** Bytes left over for the part that is split. @param {State} state */
+const room = (state) => state.gpu * GB - activationBytes(state) - shares(state).fixed;
+
+/** @param {State} state */
+export const fits = (state) => room(state) * state.devices >= shares(state).split;
+
+/**
+ * The smallest number of devices that fit, or null where none does.
+ * @param {State} state
+ */
+export function fewestDevices(state) {
+  const { split } = shares(state);
+  const free = room(state);
+  if (free < 0 || (free === 0 && split > 0)) return null;
+  let count = Math.max(1, Math.ceil(split / free) || 1);
+  while (count > 1 && (count - 1) * free >= split) count -= 1; // the division may have rounded up
+  while (count * free < split) count += 1; // or down
+  return count;
+}

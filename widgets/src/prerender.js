@@ -1,0 +1,29 @@
+// Draws first frames: a list of { widget, state } as JSON on standard input; markup, image and alt text out.
+import style from 'drawing.css';
+import MemoryBudget from './memory-budget/index.js';
+import RingAllReduce from './ring-all-reduce/index.js';
+import { FRAME_WIDTH, frame } from './shared/mount.js';
+
+/** @type {Record<string, any>} */
+const WIDGETS = { MemoryBudget, RingAllReduce };
+
+/** An image stands alone: it brings its style, in the light colours. @param {string} svg */
+function standalone(svg) {
+  const css = style.replace(/var\(--sw-[a-z-]+, (#[0-9a-f]{6})\)/g, '$1').replace(/\s+/g, ' ');
+  return svg.replace('>', ` xmlns="http://www.w3.org/2000/svg"><style>${css}</style>`);
+}
+
+/** @param {{ widget: string, state: Record<string, unknown>, id: string }} job */
+function prerender({ widget: name, state: traits, id }) {
+  const { widget } = WIDGETS[name];
+  const state = widget.read((/** @type {string} */ trait) => traits[trait]);
+  return {
+    html: frame(widget, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text,
+    svg: standalone(widget.draw(state, { id: 'frame', width: FRAME_WIDTH }).text),
+    alt: widget.alt(state),
+  };
+}
+
+let input = '';
+for await (const chunk of process.stdin) input += chunk;
+process.stdout.write(JSON.stringify(prerender(JSON.parse(input))));

@@ -1,0 +1,168 @@
+// A recorded ring all-reduce, step by step: devices are rows, chunks are columns, and what travels goes down
+// its column to the row below, or from the last row around to the first.
+import { formatBytes } from '../shared/format.js';
+import { mount } from '../shared/mount.js';
+import { textures } from '../shared/svg.js';
+import { markup } from '../shared/text.js';
+import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from './model.js';
+
+/** @typedef {import('./model.js').Run} Run */
+/** @typedef {{ devices: number, step: number, steps: Run }} State */
+/** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
+
+const NARROW = 480;
+const HEADER = 76;
+const CELL_HEIGHT = 40;
+const GAP = 24;
+
+/** @param {Run} run @param {number} width */
+function layout(run, width) {
+  const n = run.devices;
+  const narrow = width < NARROW;
+  const [left, rail] = narrow ? [28, 16] : [84, 28];
+  const pitch = Math.min(120, (width - left - rail) / n);
+  const gap = narrow ? 4 : 8;
+  const bottom = HEADER + n * CELL_HEIGHT + (n - 1) * GAP;
+  return {
+    narrow, n, pitch, bottom,
+    cell: pitch - gap,
+    railX: left + n * pitch - gap + rail / 2,
+    x: (/** @type {number} */ chunk) => left + chunk * pitch,
+    y: (/** @type {number} */ device) => HEADER + device * (CELL_HEIGHT + GAP),
+  };
+}
+
+/** @typedef {ReturnType<typeof layout>} Layout */
+
+/** The way that a message takes. @param {Layout} place @param {number} source @param {number} chunk */
+function way(place, source, chunk) {
+  const middle = place.x(chunk) + place.cell / 2;
+  const start = place.y(source) + CELL_HEIGHT;
+  if (source < place.n - 1) return `M${middle} ${start + 2}V${start + GAP - 3}`;
+  return `M${middle} ${start + 2}v14H${place.railX}V${HEADER - 17}H${middle}V${HEADER - 3}`;
+}
+
+/** @param {State} state @param {Canvas} canvas */
+function draw(state, { width, id, from }) {
+  const run = state.steps;
+  const step = Math.min(state.step, run.steps.length);
+  const place = layout(run, width);
+  const grid = gridAfter(run, step);
+  const transfers = step > 0 ? run.steps[step - 1].transfers : [];
+  const arrived = new Set(transfers.map(([, destination, chunk]) => `${destination},${chunk}`));
+  const moving = from !== undefined;
+  const bytesTop = place.bottom + 44;
+  const height = bytesTop + 48;
+  return markup`<svg class="sw-svg ${moving && 'sw-ring-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${alt(state)}">
+${textures(id, ['optimizer'])}
+<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
+<text x="0" y="16" class="sw-body sw-strong sw-fill-text">${headline(run, step)}</text>
+${Array.from({ length: place.n }, (_, i) => markup`<text x="${place.x(i) + place.cell / 2}" y="48" text-anchor="middle" class="sw-small sw-fill-muted">${place.narrow ? `c${i}` : `chunk ${i}`}</text>`)}
+${grid.map((row, device) => markup`<g><text x="0" y="${place.y(device) + 25}" class="sw-small sw-fill-muted">${place.narrow ? `d${device}` : `device ${device}`}</text>
+${row.map((cell, chunk) => drawCell(cell, { x: place.x(chunk), y: place.y(device), width: place.cell, n: place.n, id, arrived: arrived.has(`${device},${chunk}`) }))}</g>`)}
+${transfers.map(([source, , chunk, , value]) => {
+    const path = way(place, source, chunk);
+    const middle = place.x(chunk) + place.cell / 2;
+    return markup`<path d="${path}" marker-end="url(#${id}-head)" class="sw-ring-way sw-stroke-communication"/>
+${place.cell > 52 && source < place.n - 1 && markup`<text x="${middle + 8}" y="${place.y(source) + CELL_HEIGHT + 16}" class="sw-small sw-fill-text sw-number">${run.steps[step - 1].op === 'reduce_scatter' ? '+' : '='}${value}</text>`}
+${moving && markup`<rect x="-7" y="-5" width="14" height="10" rx="4" class="sw-ring-rider sw-fill-communication" style="offset-path:path('${path}')"/>`}`;
+  })}
+${bytesBar(run, step, bytesTop, width)}
+</svg>`;
+}
+
+/** @param {Run} run @param {number} step */
+function headline(run, step) {
+  if (step === 0) return `Start: each device has its own ${run.devices} chunks`;
+  const half = run.steps.length / 2;
+  return step <= half
+    ? `Reduce-scatter, step ${step} of ${half}: send and add`
+    : `All-gather, step ${step - half} of ${half}: send and store`;
+}
+
+/** @param {import('./model.js').Cell} cell @param {{ x: number, y: number, width: number, n: number, id: string, arrived: boolean }} place */
+function drawCell(cell, { x, y, width, n, id, arrived }) {
+  const middle = x + width / 2;
+  const ink = cell.done ? 'sw-on-optimizer' : cell.spent ? 'sw-fill-muted' : 'sw-fill-text';
+  const mark = (width - 8) / n;
+  const plate = String(cell.value).length * 9 + 8;
+  return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}">
+<rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="url(#${id}-optimizer)"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
+${cell.done && markup`<rect x="${middle - Math.min(plate, width - 4) / 2}" y="${y + 8}" width="${Math.min(plate, width - 4)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
+<text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="sw-body sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
+${!cell.done && Array.from({ length: n }, (_, device) => markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 9}" width="${Math.max(1.5, mark - 1.5)}" height="5" class="${cell.from.includes(device) ? (cell.spent ? 'sw-fill-muted' : 'sw-fill-gradients') : 'sw-fill-rule'}"/>`)}</g>`;
+}
+
+/** @param {Run} run @param {number} step @param {number} y @param {number} width */
+function bytesBar(run, step, y, width) {
+  const all = bytesInAll(run);
+  const sent = sentBy(run, step, 0);
+  const count = run.steps.length;
+  const part = width / count;
+  const done = Math.round((sent / all) * count);
+  return markup`${Array.from({ length: count }, (_, i) => markup`<rect x="${i * part + 0.75}" y="${y}" width="${Math.max(2, part - 3)}" height="12" rx="2" class="${i < done ? 'sw-fill-communication' : 'sw-ring-unsent sw-stroke-rule'}"/>`)}
+<text x="0" y="${y + 30}" class="sw-small sw-fill-text sw-number">${width < NARROW ? 'Sent by each' : 'Each device has sent'} ${formatBytes(sent)} of ${formatBytes(all)}</text>
+<text x="${width}" y="${y + 30}" text-anchor="end" class="sw-small sw-fill-muted sw-number">2(N−1)/N · M, M = ${formatBytes(run.bytes)}</text>`;
+}
+
+/** @param {State} state */
+function say({ steps: run, step: asked }) {
+  const step = Math.min(asked, run.steps.length);
+  const grid = gridAfter(run, step);
+  const sent = `Each device has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(bytesInAll(run))}.`;
+  const cells = `${doneCells(grid)} of ${run.devices ** 2} cells hold a finished sum.`;
+  if (step === 0) return `Start: ${run.devices} devices in a ring, each with ${run.devices} chunks of its own. ${sent}`;
+  const { op, transfers } = run.steps[step - 1];
+  const [source, destination, chunk, , value] = transfers[0];
+  const effect = op === 'reduce_scatter' ? 'adds it to its own' : 'stores it';
+  const end = step === run.steps.length ? ' Every device holds the whole sum.' : '';
+  return `Step ${step} of ${run.steps.length}, ${phaseAfter(run, step)}: each device sends one chunk to its right neighbour, which ${effect}; ` +
+    `device ${source} sends ${value} of chunk ${chunk} to device ${destination}. ${cells} ${sent}${end}`;
+}
+
+/** @param {State} state */
+const alt = ({ steps: run, step }) =>
+  `Ring all-reduce over ${run.devices} devices after step ${Math.min(step, run.steps.length)} of ${run.steps.length}: ` +
+  gridAfter(run, step).map((row, device) => `device ${device} holds ${row.map(({ value, done }) => `${value}${done ? ' (finished)' : ''}`).join(', ')}`).join('; ');
+
+/** @type {import('../shared/types.d.ts').Widget<State>} */
+export const widget = {
+  name: 'RingAllReduce',
+  className: 'sw-ring',
+  title: 'Ring all-reduce',
+  traits: ['devices', 'step', 'steps', 'runs'],
+  // A page brings the runs of every ring that its control reaches; a kernel records the one that is asked for.
+  read: (get) => ({ devices: get('devices'), step: get('step'), steps: get('runs')?.[get('devices')] ?? get('steps') }),
+  controls: ({ devices, step, steps: run }) => [
+    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: String(devices) },
+    {
+      kind: 'stepper', name: 'step', label: 'Step', value: Math.min(step, run.steps.length), last: run.steps.length,
+      text: `${Math.min(step, run.steps.length)} of ${run.steps.length}${step > 0 ? `, ${phaseAfter(run, Math.min(step, run.steps.length))}` : ''}`,
+    },
+  ],
+  // Another ring has another number of steps: it begins at its start.
+  change: (_state, name, value) => (name === 'devices' ? { devices: Number(value), step: 0 } : { step: Number(value) }),
+  draw,
+  alt,
+  say,
+  prompts: [
+    'Go to the last step of the reduce-scatter. How many finished chunks does each device hold, and which?',
+    'Follow one chunk through the all-gather: why does this half cost as many bytes as the first?',
+    'Raise the number of devices from 2 to 8 and read the bytes at the end as a multiple of M. Where does it lead?',
+  ],
+  addressKey: 'ring',
+  toAddress: ({ devices, step }) => `${devices},${step}`,
+  fromAddress(text) {
+    const [devices, step] = text.split(',').map(Number);
+    if (!/^\d+,\d+$/.test(text)) throw new Error('it must be two whole numbers: devices, step');
+    if (devices < MIN_DEVICES || devices > MAX_DEVICES) throw new Error(`devices must be from ${MIN_DEVICES} to ${MAX_DEVICES}`);
+    const last = 2 * (devices - 1);
+    if (step > last) throw new Error(`${devices} devices have steps 0 to ${last}`);
+    return { devices, step };
+  },
+  code: ({ devices, step }) => `RingAllReduce(devices=${devices}, step=${step})`,
+};
+
+/** @param {Parameters<typeof mount>[1]} host */
+export const render = (host) => mount(widget, host);
+export default { render, widget };
