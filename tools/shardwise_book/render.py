@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 TEMPLATES = Path(__file__).parent / "template"
 
@@ -52,8 +56,8 @@ class Site:
 class Page:
     """One page.
 
-    `root` leads from the page to the book's folder ("" or "../"). `body`, `head` and `after_body` are
-    HTML. `body` starts after the title: the template writes the one `<h1>`, with `title_html`,
+    `root` leads from the page to the book's folder ("" or "../"). `body`, `head` and `after_body`
+    are HTML. `body` starts after the title: the template writes the one `<h1>`, with `title_html`,
     `id` (or None) and `number` (or None). `css` and `scripts` are hrefs in the order of loading.
     """
 
@@ -76,12 +80,17 @@ class Page:
 
 def render(site: Site, page: Page, templates: Path = TEMPLATES) -> str:
     """Return the page as one HTML document, from `page.html.j2`."""
+    return _template(templates).render(site=site, page=page)
+
+
+@cache
+def _template(folder: Path) -> Template:
     environment = Environment(
-        loader=FileSystemLoader(templates),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("page.html.j2").render(site=site, page=page)
+    return environment.get_template("page.html.j2")

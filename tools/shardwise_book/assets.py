@@ -1,0 +1,76 @@
+"""The files beside the text: images, stylesheets and scripts that the pages load."""
+
+from __future__ import annotations
+
+import posixpath
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from shardwise_book.errors import Problem
+from shardwise_book.render import TEMPLATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shardwise_book.config import Config
+    from shardwise_book.convert import Converted
+
+HERE = Path(__file__).parent
+
+
+def local_problems(config: Config, converted: Converted) -> Iterator[Problem]:
+    """Yield a problem for each link or image of a chapter that leads to no file of the book."""
+    composed = converted.composed
+    for target in converted.data["links"]:
+        path = target.partition("#")[0]
+        if path.endswith(".qmd") and _from_root(converted, path) not in config.chapters:
+            line = composed.locate(target)
+            remedy = "link to a chapter of _quarto.yml, relative to this file"
+            yield Problem(composed.file, line, f"'{path}' is no chapter of the book", remedy)
+    for source in converted.data["images"]:
+        if source not in composed.files and _image(config, converted, source) is None:
+            line = composed.locate(source)
+            remedy = "give the path of a file inside the project, relative to this chapter"
+            yield Problem(composed.file, line, f"image '{source}' does not exist", remedy)
+
+
+def image_files(config: Config, chapters: list[Converted]) -> list[str]:
+    """Return the image files that the chapters show, relative to the project's folder."""
+    found = (_image(config, c, source) for c in chapters for source in c.data["images"])
+    return sorted({name for name in found if name is not None})
+
+
+def copy_images(config: Config, chapters: list[Converted], into: Path) -> None:
+    """Put the images of files and of cells where the pages look for them."""
+    for name in image_files(config, chapters):
+        _place(into / name).write_bytes((config.root / name).read_bytes())
+    for chapter in chapters:
+        for name, content in chapter.composed.files.items():
+            _place(into / _from_root(chapter, name)).write_bytes(content)
+
+
+def copy_assets(config: Config, into: Path) -> tuple[list[str], list[str]]:
+    """Copy what every page loads; return the addresses of stylesheets and of scripts."""
+    styles = [TEMPLATES / "style.css", HERE / "highlight.css"]
+    styles += [config.root / name for name in config.css]
+    for source in (*styles, TEMPLATES / "page.js"):
+        shutil.copyfile(source, _place(into / "assets" / source.name))
+    return [f"assets/{source.name}" for source in styles], ["assets/page.js"]
+
+
+def _from_root(converted: Converted, name: str) -> str:
+    folder = posixpath.dirname(converted.composed.file)
+    return posixpath.normpath(posixpath.join(folder, unquote(name)))
+
+
+def _image(config: Config, converted: Converted, source: str) -> str | None:
+    name = _from_root(converted, source)
+    inside = not name.startswith(("../", "/"))
+    return name if inside and (config.root / name).is_file() else None
+
+
+def _place(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path

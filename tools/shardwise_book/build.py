@@ -1,0 +1,215 @@
+"""Builds the book: scan, execute, compose, convert, write beside, check, and only then swap."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from shardwise_book import check, crossref, search
+from shardwise_book.assets import image_files, local_problems
+from shardwise_book.compose import Composed, compose
+from shardwise_book.config import FILE, Config, load
+from shardwise_book.convert import (
+    Book,
+    Converted,
+    bibliography_keys,
+    cited_keys,
+    convert,
+    own_classes,
+)
+from shardwise_book.errors import BookError, Problem, raise_any
+from shardwise_book.execute import CACHE, causes_key, digest, execute
+from shardwise_book.files import replace_folder, write_beside
+from shardwise_book.pages import write_pages
+from shardwise_book.scan import Chapter, Line, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+HERE = Path(__file__).parent
+MARK = ".shardwise-book"
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build did: `executed` names the chapters whose cells ran."""
+
+    output: Path
+    pages: int
+    executed: list[str]
+    changed: bool
+    seconds: float
+
+
+def build(root: Path, output: Path | None = None, console: Console | None = None) -> Report:
+    """Build the book of the project in `root`.
+
+    Args:
+        root: the folder that holds `_quarto.yml`.
+        output: where the book goes; by default the folder that `_quarto.yml` names.
+        console: where progress is shown; by default nowhere.
+
+    Raises:
+        BookError: whatever is wrong; a book that was built before then stays as it was.
+    """
+    start = time.monotonic()
+    root = root.resolve()
+    config = load(root)
+    target = (output or root / config.output).resolve()
+    _refuse_strange(root, target)
+    stamp = root / CACHE / "built.json"
+    if _unchanged(config, stamp, target):
+        return Report(
+            target, len(config.chapters), [], changed=False, seconds=time.monotonic() - start
+        )
+    chapters = _each(config.chapters, lambda name: scan(root, name))
+    composed, executed = _execute(config, chapters, console or Console(quiet=True))
+    converted, references = _convert(config, chapters, composed)
+    targets = crossref.Targets(crossref.collect(converted), references)
+    raise_any(
+        problem
+        for c in converted
+        for problem in (*crossref.check([c], targets.labels), *local_problems(config, c))
+    )
+    with tempfile.TemporaryDirectory(prefix=".shardwise-book-", dir=_parent(target)) as folder:
+        new = Path(folder, "new")
+        new.mkdir()
+        write_pages(config, converted, targets, new)
+        (new / MARK).write_text("Built by python -m shardwise_book build.\n", encoding="utf-8")
+        search.index(new)
+        raise_any(check.check_site(new))
+        replace_folder(new, target, Path(folder, "old"))
+    images = image_files(config, converted)
+    state = {"inputs": _inputs(config, images), "images": images, "output": _content(target)}
+    write_beside(stamp, json.dumps({"folder": str(target), **state}))
+    return Report(target, len(converted), executed, changed=True, seconds=time.monotonic() - start)
+
+
+def _execute(
+    config: Config, chapters: list[Chapter], console: Console
+) -> tuple[list[Composed], list[str]]:
+    """Run what the cache does not know, chapter by chapter, and compose all of them."""
+    causes = causes_key(config.root)
+    executed: list[str] = []
+    composed: list[Composed] = []
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    problems: list[Problem] = []
+    with Progress(*columns, console=console) as bars:
+        for chapter in chapters:
+            bar = bars.add_task(chapter.file, total=len(chapter.steps()) or 1)
+
+            def progress(
+                done: int, total: int, bar: object = bar, name: str = chapter.file
+            ) -> None:
+                bars.update(bar, completed=done, total=total)  # type: ignore[arg-type]
+                if done == total:
+                    executed.append(name)
+
+            try:
+                outputs = execute(config.root, chapter, causes, progress)
+                composed.append(compose(chapter, outputs, config.code_fold))
+            except BookError as error:
+                problems += error.problems
+            bars.update(bar, completed=len(chapter.steps()) or 1)
+    raise_any(problems)
+    return composed, executed
+
+
+def _convert(
+    config: Config, chapters: list[Chapter], composed: list[Composed]
+) -> tuple[list[Converted], str | None]:
+    keys = bibliography_keys(config)
+    references = next((c.file for c in chapters if _has_references(c)), None)
+    cited = cited_keys(keys, composed)
+    book = Book(config, own_classes(config), keys, cited, references)
+    numbers: list[str | None] = []
+    for chapter in chapters:
+        count = sum(number is not None for number in numbers)
+        numbers.append(str(count + 1) if chapter.numbered else None)
+    work = list(zip(chapters, composed, numbers, strict=True))
+    return _each(work, lambda item: convert(book, *item)), references
+
+
+def _has_references(chapter: Chapter) -> bool:
+    lines = (p.text for p in chapter.parts if isinstance(p, Line) and not p.verbatim)
+    return any(line.startswith(":::") and "#refs" in line for line in lines)
+
+
+def _each(items: Iterable[Item], function: Callable[[Item], Result]) -> list[Result]:
+    """Apply the function to all items at once, and raise all their problems together."""
+    problems: list[Problem] = []
+    results: list[Result] = []
+    with ThreadPoolExecutor() as pool:
+        for future in [pool.submit(function, item) for item in items]:
+            try:
+                results.append(future.result())
+            except BookError as error:
+                problems += error.problems
+    raise_any(problems)
+    return results
+
+
+def _unchanged(config: Config, stamp: Path, target: Path) -> bool:
+    if not stamp.is_file() or not target.is_dir():
+        return False
+    kept = json.loads(stamp.read_text(encoding="utf-8"))
+    return (
+        bool(kept["folder"] == str(target))
+        and kept["inputs"] == _inputs(config, kept["images"])
+        and kept["output"] == _content(target)
+    )
+
+
+def _inputs(config: Config, images: list[str]) -> str:
+    """Return a digest of every file that can change a page."""
+    named = (FILE, *config.chapters, *config.bibliography, *config.css, *config.head)
+    files = [config.root / name for name in (*named, *config.after_body, *images)]
+    own = [path for path in HERE.rglob("*") if path.is_file()]
+    return digest(config.root, [*files, *own], causes_key(config.root), version("shardwise"))
+
+
+def _content(folder: Path) -> str:
+    return digest(folder, folder.rglob("*"))
+
+
+def _parent(target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target.parent
+
+
+def _refuse_strange(root: Path, target: Path) -> None:
+    """Replace only what is a book: an output folder mistyped as one's home must survive."""
+    if root.is_relative_to(target):
+        wrong = "holds the project"
+    elif target.is_dir() and any(target.iterdir()) and not _is_book(target):
+        wrong = "holds files that are not a built book"
+    elif target.exists() and not target.is_dir():
+        wrong = "is a file"
+    else:
+        return
+    problem = Problem(
+        str(target), None, f"the output folder {wrong}", "name a new or an empty folder"
+    )
+    raise BookError(problem)
+
+
+def _is_book(folder: Path) -> bool:
+    return (folder / "index.html").is_file() and any(
+        (folder / name).exists() for name in (MARK, "site_libs")
+    )

@@ -1,0 +1,177 @@
+"""Calls pandoc: from a chapter's Markdown to its HTML and to what stands in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pypandoc
+
+from shardwise_book.errors import Problem, raise_any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from shardwise_book.compose import Composed
+    from shardwise_book.config import Config
+    from shardwise_book.scan import Chapter
+
+HERE = Path(__file__).parent
+MARKER = "<!--shardwise-data-->"
+CSS_CLASS = re.compile(r"\.([A-Za-z_][\w-]*)")
+
+
+@dataclass(frozen=True)
+class Book:
+    """What pandoc must know of the whole book to convert one chapter of it."""
+
+    config: Config
+    classes: list[str]
+    keys: list[str]
+    cited: list[str]
+    references: str | None
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A chapter's HTML with `<sw-ref>` where a number is still to be filled in, and its data."""
+
+    chapter: Chapter
+    composed: Composed
+    number: str | None
+    html: str
+    data: dict[str, Any]
+
+    @property
+    def file(self) -> str:
+        """Return the chapter's file."""
+        return self.chapter.file
+
+    @property
+    def description(self) -> str | None:
+        """Return what the chapter's front matter says about it."""
+        return self.chapter.description
+
+    @property
+    def title_text(self) -> str:
+        """Return the title without markup."""
+        return self.chapter.title or str(self.data["title"]["text"])
+
+    @property
+    def title_html(self) -> str:
+        """Return the title as HTML."""
+        return escape(self.chapter.title) if self.chapter.title else str(self.data["title"]["html"])
+
+    @property
+    def title_id(self) -> str | None:
+        """Return the anchor of the title, if it is a heading of the text."""
+        return None if self.chapter.title else str(self.data["title"]["id"])
+
+
+def _pandoc(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the pandoc that the environment brings."""
+    return subprocess.run(
+        [pypandoc.get_pandoc_path(), *arguments],
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def own_classes(config: Config) -> list[str]:
+    """Return the class names that the book's own stylesheets know."""
+    sources = [(config.root / name).read_text(encoding="utf-8") for name in config.css]
+    return sorted({name for source in sources for name in CSS_CLASS.findall(source)})
+
+
+def bibliography_keys(config: Config) -> list[str]:
+    """Return the keys of all entries in the bibliography."""
+    if not config.bibliography:
+        return []
+    files = [str(config.root / name) for name in config.bibliography]
+    done = _pandoc("--to=csljson", *files)
+    if done.returncode:
+        message = f"pandoc cannot read it: {done.stderr.strip().splitlines()[0]}"
+        raise_any([Problem(config.bibliography[0], None, message, "correct the BibTeX entry")])
+    return sorted(entry["id"] for entry in json.loads(done.stdout))
+
+
+def cited_keys(keys: list[str], chapters: list[Composed]) -> list[str]:
+    """Return the keys that the book cites anywhere."""
+    words = {word for c in chapters for word in re.findall(r"@\{?([\w:.#$%&\-+?<>~/]*\w)", c.text)}
+    return [key for key in keys if key in words]
+
+
+def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None) -> Converted:
+    """Convert one chapter.
+
+    Raises:
+        BookError: everything that pandoc or the filter finds wrong in it.
+    """
+    config = book.config
+    here = book.references in (None, composed.file)
+    told = {
+        "classes": dict.fromkeys(book.classes, True),
+        "keys": dict.fromkeys(book.keys, True),
+        "references": "here" if book.references is None and _cites(book, composed) else "elsewhere",
+    }
+    metadata = {"link-citations": True, "suppress-bibliography": not here, "lang": config.lang}
+    if book.references:
+        metadata["nocite"] = " ".join(f"@{{{key}}}" for key in book.cited)
+    with tempfile.TemporaryDirectory() as folder:
+        log, meta = Path(folder, "log.json"), Path(folder, "meta.json")
+        meta.write_text(json.dumps(metadata), encoding="utf-8")
+        done = _pandoc(
+            "--from=markdown",
+            "--to=html5",
+            "--mathml",
+            "--section-divs",
+            "--wrap=preserve",
+            f"--template={HERE / 'pandoc.html'}",
+            f"--lua-filter={HERE / 'filter.lua'}",
+            f"--metadata-file={meta}",
+            f"--metadata=shardwise={json.dumps(told | ({'chapter': number} if number else {}))}",
+            f"--log={log}",
+            "--citeproc",
+            *(f"--bibliography={config.root / name}" for name in config.bibliography),
+            text=composed.text,
+        )
+        messages = json.loads(log.read_text(encoding="utf-8")) if log.exists() else []
+    if done.returncode:
+        remedy = "correct the place that pandoc names"
+        raise_any([Problem(composed.file, None, f"pandoc: {done.stderr.strip()}", remedy)])
+    html, _, data = done.stdout.rpartition(MARKER)
+    converted = Converted(chapter, composed, number, html.strip() + "\n", json.loads(data))
+    raise_any([*_filter_problems(converted), *_warnings(composed, messages)])
+    return converted
+
+
+def _cites(book: Book, composed: Composed) -> bool:
+    return bool(cited_keys(book.keys, [composed]))
+
+
+def _filter_problems(converted: Converted) -> Iterator[Problem]:
+    composed = converted.composed
+    for found in converted.data["problems"]:
+        line = composed.locate(found["needle"])
+        yield Problem(composed.file, line, found["message"], found["remedy"])
+
+
+def _warnings(composed: Composed, messages: list[dict[str, Any]]) -> Iterator[Problem]:
+    """Take each of pandoc's warnings as a mistake in the text."""
+    for message in messages:
+        if message["verbosity"] not in ("WARNING", "ERROR"):
+            continue
+        line = message.get("line")
+        origin = composed.origins[min(line, len(composed.origins)) - 1][0] if line else None
+        what = message.get("message") or ", ".join(
+            str(value) for key, value in message.items() if key not in ("verbosity", "pretty")
+        )
+        yield Problem(composed.file, origin, f"pandoc: {what}", "correct the Markdown there")
