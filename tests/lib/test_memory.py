@@ -1,0 +1,213 @@
+"""Memory formulas against exact arithmetic, a slow search, and the bytes of real tensors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from shardwise.memory import (
+    PARTS,
+    RECIPES,
+    Recipe,
+    fewest_devices,
+    training_memory_bytes,
+    zero_memory_breakdown,
+    zero_memory_breakdown_exact,
+    zero_memory_per_device,
+    zero_memory_per_device_exact,
+)
+
+property_test = settings(deadline=None, max_examples=200)
+psis = st.one_of(st.integers(0, 10**6), st.integers(0, 10**15 + 1))
+stages = st.integers(0, 3)
+recipes = st.sampled_from(sorted(RECIPES))
+
+# What each stage replicates and partitions under 2+2+12, as the paper's table prints it.
+TABLE = {0: (16, 0), 1: (4, 12), 2: (2, 14), 3: (0, 16)}
+
+
+def test_the_recipes_are_the_six_of_the_book():
+    totals = {name: recipe.bytes_per_param for name, recipe in RECIPES.items()}
+    assert totals == {
+        "2+2+12": 16,
+        "2+4+12": 18,
+        "2+6+12": 20,
+        "4+4+8": 16,
+        "2+0+8": 10,
+        "2+2+4": 8,
+    }
+    for name, recipe in RECIPES.items():
+        assert name == recipe.name == f"{recipe.params}+{recipe.grads}+{recipe.optimizer}"
+        assert recipe.description
+    with pytest.raises(TypeError):
+        RECIPES["mine"] = RECIPES["2+2+12"]
+
+
+@property_test
+@given(psi=psis, num_devices=st.integers(1, 10**6), stage=stages)
+def test_the_stage_table(psi, num_devices, stage):
+    replicated, partitioned = TABLE[stage]
+    want = replicated * psi + Fraction(partitioned * psi, num_devices)
+    assert zero_memory_per_device_exact(psi, num_devices, stage) == want
+    got = zero_memory_per_device(psi, num_devices, stage)
+    assert type(got) is float
+    assert got == want.numerator / want.denominator  # int / int rounds once, as it must be
+
+
+@property_test
+@given(psi=psis, num_devices=st.integers(1, 10**6), stage=stages, recipe=recipes)
+def test_the_breakdown_adds_up(psi, num_devices, stage, recipe):
+    exact = zero_memory_breakdown_exact(psi, num_devices, stage, recipe=recipe)
+    whole = training_memory_bytes(psi, recipe=recipe)
+    assert list(exact) == list(whole) == [*PARTS, "total"]
+    assert exact["total"] == sum(exact[part] for part in PARTS)
+    assert whole["total"] == RECIPES[recipe].bytes_per_param * psi
+    assert all(type(size) is int for size in whole.values())
+    for part, from_stage in (("optimizer", 1), ("grads", 2), ("params", 3)):
+        assert exact[part] * (num_devices if stage >= from_stage else 1) == whole[part]
+    rounded = zero_memory_breakdown(psi, num_devices, stage, recipe=recipe)
+    assert rounded == {part: float(size) for part, size in exact.items()}
+    assert rounded["total"] == zero_memory_per_device(psi, num_devices, stage, recipe=recipe)
+
+
+@property_test
+@given(psi=psis, num_devices=st.integers(1, 10**6), recipe=recipes)
+def test_more_stages_and_more_devices_never_cost_memory(psi, num_devices, recipe):
+    sizes = [zero_memory_per_device(psi, num_devices, s, recipe=recipe) for s in range(4)]
+    assert sizes == sorted(sizes, reverse=True)
+    for stage, size in enumerate(sizes):
+        assert zero_memory_per_device(psi, num_devices + 1, stage, recipe=recipe) <= size
+        one = zero_memory_per_device(psi, 1, stage, recipe=recipe)
+        assert one == training_memory_bytes(psi, recipe=recipe)["total"]
+
+
+def test_the_recipe_changes_the_stage_table():
+    got = zero_memory_breakdown_exact(100, 4, 2, recipe="4+4+8")
+    assert got == {"params": 400, "grads": 100, "optimizer": 200, "total": 700}
+    mine = Recipe("2+2+6", 2, 2, 6, "8-bit Adam moments with an fp32 master copy")
+    assert zero_memory_per_device(100, 2, 1, recipe=mine) == 400 + 300
+    assert training_memory_bytes(100, recipe=mine)["total"] == 1000
+
+
+def test_whole_numbers_may_be_written_as_floats_or_fractions():
+    assert training_memory_bytes(7.5e9) == training_memory_bytes(7_500_000_000)
+    assert training_memory_bytes(Fraction(8, 2)) == training_memory_bytes(4)
+    assert zero_memory_per_device(1e6, 8, 2) == 3750000.0
+
+
+@property_test
+@given(
+    psi=st.integers(0, 200),
+    stage=stages,
+    gpu_bytes=st.one_of(st.integers(0, 4000), st.floats(0, 4000)),
+    recipe=recipes,
+    activation_bytes=st.integers(0, 500),
+)
+def test_fewest_devices_against_a_search(psi, stage, gpu_bytes, recipe, activation_bytes):
+    def fits(num_devices):
+        state = zero_memory_per_device_exact(psi, num_devices, stage, recipe=recipe)
+        return state + activation_bytes <= Fraction(gpu_bytes)
+
+    got = fewest_devices(psi, stage, gpu_bytes, recipe=recipe, activation_bytes=activation_bytes)
+
+    want = next(filter(fits, range(1, 500)), None)
+    if want is not None:
+        assert got == want
+    elif got is not None:  # beyond the search: minimal all the same
+        assert type(got) is int
+        assert fits(got)
+        assert not fits(got - 1)
+    else:
+        assert not fits(10**9)
+
+
+def test_fewest_devices_at_the_edges():
+    assert fewest_devices(0, 0, 0) == 1
+    assert fewest_devices(5, 0, 80) == 1
+    assert fewest_devices(5, 0, 79) is None
+    assert fewest_devices(10, 1, 40) is None  # 4Ψ alone fills it: 12Ψ/N never fits
+    assert fewest_devices(10, 1, 40 + 1e-9) > 10**9
+    assert fewest_devices(10**30, 3, 1) == 16 * 10**30  # no search
+    assert fewest_devices(70e9, 3, 80e9) == 14
+    assert fewest_devices(7.5e9, 3, 80e9, activation_bytes=60e9) == 6
+
+
+# ---------------------------------------------------------------- measured bytes of real tensors
+
+
+def size(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def moments(optimizer):
+    states = optimizer.state.values()
+    return [state[key] for state in states for key in ("exp_avg", "exp_avg_sq")]
+
+
+def stepped(weights, grads):
+    """Let Adam step once on `weights`, so that its moments exist."""
+    for weight, grad in zip(weights, grads, strict=True):
+        weight.grad = grad.to(weight.dtype)
+    optimizer = torch.optim.Adam(weights)
+    optimizer.step()
+    return moments(optimizer)
+
+
+def masters_of(params):
+    return [nn.Parameter(p.detach().float()) for p in params]
+
+
+def train(name, device):
+    """Take a step as the recipe's users do; return the tensors that stay, by kind."""
+    torch.manual_seed(0)
+    weights_dtype = torch.float32 if name == "4+4+8" else torch.bfloat16
+    model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 4)).to(device, weights_dtype)
+    x = torch.randn(3, 12, device=device, dtype=weights_dtype)
+    model(x).square().mean().backward()
+    params = list(model.parameters())
+    grads = [p.grad for p in params]
+    wide_grads = [g.float() for g in grads]
+    if name in {"2+2+12", "2+4+12", "2+6+12"}:
+        masters = masters_of(params)
+        optimizer = [*masters, *stepped(masters, grads)]
+        kept = {"2+2+12": grads, "2+4+12": wide_grads, "2+6+12": [*grads, *wide_grads]}[name]
+        return {"params": params, "grads": kept, "optimizer": optimizer}
+    if name == "2+0+8":  # the masters that carry the moments are dropped again, as are gradients
+        return {"params": params, "grads": [], "optimizer": stepped(masters_of(params), grads)}
+    return {"params": params, "grads": grads, "optimizer": stepped(params, grads)}
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_recipes_are_the_bytes_of_real_tensors(device, name):
+    state = train(name, device)
+    psi = sum(p.numel() for p in state["params"])
+    predicted = training_memory_bytes(psi, recipe=name)
+    assert {part: size(state[part]) for part in PARTS} == {p: predicted[p] for p in PARTS}
+
+
+def flattened(tensors):
+    """One flat tensor for each dtype, as ZeRO keeps its state."""
+    dtypes = {t.dtype for t in tensors}
+    return [torch.cat([t.detach().flatten() for t in tensors if t.dtype == d]) for d in dtypes]
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+@pytest.mark.parametrize("num_devices", [1, 2, 4])
+@pytest.mark.parametrize("stage", range(4))
+def test_stages_are_the_bytes_of_real_slices(device, name, num_devices, stage):
+    """Cut the flattened state as ZeRO does; these N divide Ψ, so all slices are equal."""
+    state = train(name, device)
+    psi = sum(p.numel() for p in state["params"])
+    assert psi % num_devices == 0
+    split_from = {"optimizer": 1, "grads": 2, "params": 3}
+    predicted = zero_memory_breakdown_exact(psi, num_devices, stage, recipe=name)
+    for part in PARTS:
+        cut = num_devices if stage >= split_from[part] else 1
+        for rank in range(cut):
+            mine = [flat.tensor_split(cut)[rank].clone() for flat in flattened(state[part])]
+            assert size(mine) == predicted[part]
