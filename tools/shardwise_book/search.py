@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from lxml import html  # type: ignore[import-untyped]
 from pagefind.index import IndexConfig, PagefindIndex
 
 if TYPE_CHECKING:
@@ -44,16 +46,27 @@ def index(folder: Path) -> None:
         raise ValueError(message)
     target = folder / "pagefind"
     shutil.rmtree(target, ignore_errors=True)
-    asyncio.run(_write(folder, pages, target))
+    # In a thread of its own, where no event loop runs: in a notebook the caller's already does.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        thread.submit(lambda: asyncio.run(_write(folder, pages, target))).result()
     for pattern in UNUSED:
         for path in target.glob(pattern):
             path.unlink()
+
+
+def _with_headings_named(page: bytes) -> str:
+    """Return the page with the id of each section on its heading, where the index looks for it."""
+    tree = html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+    for section in tree.xpath("//section[@id]"):
+        for heading in section.xpath("./*[1][self::h2 or self::h3 or self::h4][not(@id)]"):
+            heading.set("id", section.attrib.pop("id"))
+    return str(html.tostring(tree, encoding="unicode", doctype="<!DOCTYPE html>"))
 
 
 async def _write(folder: Path, pages: list[Path], target: Path) -> None:
     async with PagefindIndex(IndexConfig(**CONFIG, output_path=str(target))) as found:
         for page in pages:
             await found.add_html_file(
-                content=page.read_text(encoding="utf-8"),
+                content=_with_headings_named(page.read_bytes()),
                 source_path=page.relative_to(folder).as_posix(),
             )

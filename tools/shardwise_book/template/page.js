@@ -95,10 +95,11 @@
     const target = document.getElementById(decodeURIComponent(link.hash.slice(1)));
     if (target) links.set(target, link);
   }
+  let atEnd = false; // where the last section may be too short to ever reach the top
   function markSection() {
     let current = null;
     for (const target of links.keys()) {
-      if (target.getBoundingClientRect().top <= innerHeight * 0.3) current = target;
+      if (atEnd || target.getBoundingClientRect().top <= innerHeight * 0.3) current = target;
     }
     for (const [target, link] of links) {
       if (target === current) link.setAttribute("aria-current", "location");
@@ -123,10 +124,12 @@
     }
   }
   new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting) || !scrollY) return;
+    atEnd = entries.at(-1).isIntersecting && scrollY > 0;
+    markSection();
+    if (!atEnd) return;
     remember("shardwise-read", JSON.stringify([...readPages().add(document.body.dataset.page)]));
     markRead();
-  }).observe(document.querySelector(".page-foot"));
+  }).observe(document.querySelector(".colophon"));
   markRead();
 
   // Copy buttons.
@@ -243,6 +246,14 @@
     item.append(link);
     return item;
   }
+  // For a word that is nowhere, the index offers what its first letters match: too far is no answer.
+  function isNear(part, terms) {
+    const marked = [...part.excerpt.matchAll(/<mark>(.*?)<\/mark>/gs)].map((match) => match[1].toLowerCase());
+    return terms.some((term) => {
+      const stem = term.slice(0, Math.max(3, Math.ceil(term.length / 2)));
+      return marked.some((word) => word.includes(stem));
+    });
+  }
   async function search() {
     if (location.protocol === "file:") return say(FROM_DISK);
     const query = input.value.trim();
@@ -254,7 +265,9 @@
       const found = await pagefind.search(query);
       const pages = await Promise.all(found.results.slice(0, 6).map((result) => result.data()));
       if (turn !== asked) return undefined;
-      const items = pages.flatMap((page) => page.sub_results.slice(0, 3).map((part) => entry(page, part)));
+      const terms = query.toLowerCase().match(/[\p{L}\p{N}_.@]+/gu) || [];
+      const items = pages.flatMap((page) => page.sub_results
+        .filter((part) => isNear(part, terms)).slice(0, 3).map((part) => entry(page, part)));
       say(items.length === 0 ? `Nothing found for “${query}”.` : `${items.length} place${items.length === 1 ? "" : "s"} found`);
       list.replaceChildren(...items);
     } catch {
@@ -290,6 +303,11 @@
       event.preventDefault();
       stops[Math.min(Math.max(next, 0), stops.length - 1)].focus();
     }
+  });
+  list.addEventListener("click", (event) => {
+    if (!event.target.closest("a")) return;
+    panel.hidden = true;
+    openMenu(false);
   });
   // A click on the panel's own edge must not take the focus away and close it.
   panel.addEventListener("mousedown", (event) => {
