@@ -10,6 +10,7 @@ import pytest
 
 from shardwise_book.addresses import is_elsewhere
 from shardwise_book.check import check_site
+from shardwise_book.errors import BookError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +132,7 @@ CLEAN = """
 <figure id="a"><img src="data:image/gif;base64,AA" alt="One pixel"><figcaption>Figure 1.1: It.</figcaption></figure>
 <figure><svg role="img" aria-labelledby="a-title"><title id="a-title">Bars</title></svg></figure>
 <figure><div role="img" aria-label="Bars"><svg><svg></svg></svg></div></figure>
+<figure><figure data-widget="RingAllReduce"></figure><figcaption>Figure 1.2: A ring.</figcaption></figure>
 <figure class="shardwise-widget" data-widget="RingAllReduce" aria-label="Ring all-reduce">
 <script type="application/json">{"text": "fetch('https://example.org/x')"}</script>
 <svg role="img" aria-label="Four devices"></svg></figure>
@@ -225,7 +227,7 @@ def test_problems_come_in_the_order_of_files_and_lines(tmp_path: Path):
 
 
 def test_a_missing_folder_is_named(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"folder is '.*gone'.*make book"):
+    with pytest.raises(BookError, match=r"gone: there is no such folder\n.*make book"):
         check_site(tmp_path / "gone")
 
 

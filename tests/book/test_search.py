@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tiny_book
 
+from shardwise_book.errors import BookError
 from shardwise_book.search import index
 
 if TYPE_CHECKING:
@@ -37,5 +38,5 @@ def test_the_same_pages_give_the_same_index_and_old_files_go(
 
 
 def test_a_folder_without_pages_is_named(tmp_path: Path):
-    with pytest.raises(ValueError, match="holds no page"):
+    with pytest.raises(BookError, match="there is no page in it"):
         index(tmp_path)

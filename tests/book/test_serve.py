@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import shardwise_book.serve
+from shardwise_book.errors import BookError
 from shardwise_book.serve import open_server, serve
 
 if TYPE_CHECKING:
@@ -44,12 +45,13 @@ def test_answers_uncached_with_the_right_type(folder: Path):
 
 def test_a_taken_port_is_named_with_another_to_try(folder: Path):
     with open_server(folder, 0) as server:
-        with pytest.raises(ValueError, match=rf"port is {server.server_port}.*PORT=4300"):
-            serve(folder, server.server_port)
+        port = server.server_port
+        with pytest.raises(BookError, match=rf"port {port}: it is not free.*\n.*PORT=4300"):
+            serve(folder, port)
 
 
 def test_a_folder_without_a_book_is_named(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"no index\.html.*make book"):
+    with pytest.raises(BookError, match=r"no index\.html.*\n.*make book"):
         serve(tmp_path, 0)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lxml import html  # type: ignore[import-untyped]
 
 from shardwise_book import addresses
-from shardwise_book.errors import Problem
+from shardwise_book.errors import BookError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,11 +70,12 @@ def check_site(folder: Path) -> list[Problem]:
         jump in the order of headings. The files are relative to `folder`.
 
     Raises:
-        ValueError: `folder` is no folder.
+        BookError: `folder` is no folder.
     """
     if not folder.is_dir():
-        message = f"folder is {str(folder)!r}, which is no folder. Build the book first: make book"
-        raise ValueError(message)
+        raise BookError(
+            Problem(str(folder), None, "there is no such folder", "build it: make book")
+        )
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     pages = {
         name: Document.read(folder, name)
@@ -178,13 +179,10 @@ def _figures(page: Document) -> Iterator[Fault]:
             )
             yield drawing, "a drawing has no alternative text", remedy
     for widget in page.tree.xpath("//figure[@data-widget]"):
-        if not (_name(page, widget) or "".join(map(_text, widget.xpath("./figcaption")))):
-            kind = widget.get("data-widget")
-            yield (
-                widget,
-                f"the widget {kind} has no accessible name",
-                "give its figure an aria-label",
-            )
+        captions = widget.xpath("./figcaption | ancestor::figure/figcaption")
+        if not (_name(page, widget) or any(map(_text, captions))):
+            message = f"the widget {widget.get('data-widget')} has no accessible name"
+            yield widget, message, "put it into a figure with a caption, or give it an aria-label"
 
 
 def _ids(page: Document) -> Iterator[Fault]:

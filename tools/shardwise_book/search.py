@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from lxml import html  # type: ignore[import-untyped]
 from pagefind.index import IndexConfig, PagefindIndex
 
+from shardwise_book.errors import BookError, Problem
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,14 +38,13 @@ def index(folder: Path) -> None:
         folder: a built book.
 
     Raises:
-        ValueError: `folder` holds no page.
+        BookError: `folder` holds no page.
     """
     pages = sorted(
         path for path in folder.rglob("*.html") if path.relative_to(folder).parts[0] != "pagefind"
     )
     if not pages:
-        message = f"folder is {str(folder)!r}, which holds no page. Build the book first: make book"
-        raise ValueError(message)
+        raise BookError(Problem(str(folder), None, "there is no page in it", "build it: make book"))
     target = folder / "pagefind"
     shutil.rmtree(target, ignore_errors=True)
     # In a thread of its own, where no event loop runs: in a notebook the caller's already does.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from shardwise_book.errors import BookError, Problem
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -41,23 +43,23 @@ def open_server(folder: Path, port: int) -> ThreadingHTTPServer:
     """Return a server of `folder` that already listens; port 0 takes any free one.
 
     Raises:
-        ValueError: `folder` holds no book, or `port` is taken or not allowed.
+        BookError: `folder` holds no book, or `port` is taken or not allowed.
     """
     if not (folder / "index.html").is_file():
-        message = f"folder is {str(folder)!r}, which holds no index.html. Build it: make book"
-        raise ValueError(message)
+        message, remedy = "there is no index.html in it", "build the book first: make book"
+        raise BookError(Problem(str(folder), None, message, remedy))
     try:
         return ThreadingHTTPServer((HOST, port), partial(Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:
-        message = f"port is {port}, which is not free ({error}). Name another: make serve PORT=4300"
-        raise ValueError(message) from error
+        message, remedy = f"it is not free ({error})", "name another: make serve PORT=4300"
+        raise BookError(Problem(f"port {port}", None, message, remedy)) from error
 
 
 def serve(folder: Path, port: int) -> None:
     """Serve `folder` on localhost until interrupted, and print the address.
 
     Raises:
-        ValueError: `folder` holds no book, or `port` is taken or not allowed.
+        BookError: `folder` holds no book, or `port` is taken or not allowed.
     """
     with open_server(folder, port) as server:
         address = f"http://localhost:{server.server_port}"
