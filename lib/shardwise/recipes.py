@@ -56,7 +56,11 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 "4+4+8", 4, 4, 8, "fp32 weights and gradients: torch AMP, FSDP2 on fp32 weights"
             ),
             Recipe(
-                "2+0+8", 2, 0, 8, "bf16 weights, fp32 Adam moments, no master; gradients not counted"
+                "2+0+8",
+                2,
+                0,
+                8,
+                "bf16 weights, fp32 Adam moments, no master; gradients not counted",
             ),
             Recipe("2+2+4", 2, 2, 4, "pure bf16, Adam moments too"),
         )

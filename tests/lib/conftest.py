@@ -47,4 +47,9 @@ def rounding_bound() -> Callable[[torch.dtype, int, float], float]:
 @pytest.fixture(scope="session")
 def bits() -> Callable[[torch.Tensor], list[int]]:
     """The bytes of a tensor's elements, in which NaNs and signed zeros can be compared."""
-    return lambda tensor: tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).tolist()
+
+    def read(tensor: torch.Tensor) -> list[int]:
+        packed = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        return packed.view(-1).view(torch.uint8).tolist()
+
+    return read

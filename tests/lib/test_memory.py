@@ -100,7 +100,7 @@ def test_whole_numbers_may_be_written_as_floats_or_fractions():
     assert zero_memory_per_device(1e6, 8, 2) == 3750000.0
 
 
-@property_test
+@settings(deadline=None, max_examples=100)
 @given(
     psi=st.integers(0, 200),
     stage=stages,
@@ -115,7 +115,7 @@ def test_fewest_devices_against_a_search(psi, stage, gpu_bytes, recipe, activati
 
     got = fewest_devices(psi, stage, gpu_bytes, recipe=recipe, activation_bytes=activation_bytes)
 
-    want = next(filter(fits, range(1, 500)), None)
+    want = next(filter(fits, range(1, 40)), None)
     if want is not None:
         assert got == want
     elif got is not None:  # beyond the search: minimal all the same
