@@ -68,6 +68,9 @@ def run_sample(options: argparse.Namespace) -> int:
             course = (options.keep or Path(scratch) / "course").resolve()
             copy_course(options.course, course)
             rows = grade_class(course, sample, errors)
+    except KeyboardInterrupt:
+        errors.print("stopped")
+        return 130
     except (OSError, RuntimeError) as error:
         errors.print(str(error), style="red", markup=False)
         return 2

@@ -90,5 +90,8 @@ def show(value: object) -> str:
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > BITS:
             return "a Fraction of very large numbers"
         return str(value) if value.denominator == 1 else f"{value} = {float(value)!r}"
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # a huge int inside a list, or endless nesting
+        return f"a {type(value).__name__} too large to show"
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

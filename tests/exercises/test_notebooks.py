@@ -1,0 +1,113 @@
+"""The notebooks of the course, as files: what nbgrader and a reader rely on."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import nbformat
+import pytest
+from support import ROOT
+
+from shardwise_grading.runner import load
+
+SOURCE = ROOT / "exercises" / "source" / "distributed-training"
+NOTEBOOKS = sorted(SOURCE.glob("*.ipynb"))
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return nbformat.read(request.param, as_version=4)
+
+
+def settings(cell):
+    return cell.metadata.get("nbgrader", {})
+
+
+def graded(notebook):
+    return [cell for cell in notebook.cells if settings(cell).get("grade")]
+
+
+def hidden_cells(notebook):
+    return [cell for cell in notebook.cells if "BEGIN HIDDEN TESTS" in cell.source]
+
+
+def text_of(notebook):
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def test_there_is_a_notebook():
+    assert NOTEBOOKS
+
+
+def test_is_valid_and_clean(notebook):
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+
+
+def test_nbgrader_knows_every_code_cell(notebook):
+    names = [settings(cell)["grade_id"] for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(set(names)) == len(names)
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            assert not settings(cell)
+            continue
+        assert settings(cell)["schema_version"] == 3
+        solution, test = "BEGIN SOLUTION" in cell.source, settings(cell)["grade"]
+        assert settings(cell)["solution"] is solution
+        assert settings(cell)["locked"] is test
+        assert solution != test
+
+
+def test_points_add_up_to_ten_and_only_hidden_cells_have_them(notebook):
+    assert sum(settings(cell)["points"] for cell in graded(notebook)) == 10
+    for cell in graded(notebook):
+        assert bool(settings(cell)["points"]) is (cell in hidden_cells(notebook))
+
+
+def test_a_hidden_cell_is_three_lines_and_ends_in_the_score(notebook, hidden_folder):
+    for cell in hidden_cells(notebook):
+        inside = re.search(
+            r"### BEGIN HIDDEN TESTS\n(.*)\n### END HIDDEN TESTS", cell.source, re.DOTALL
+        )
+        load_line, run_line, score_line = ast.parse(inside[1]).body
+        assert inside[1].count("\n") == 2
+        assert ast.unparse(load_line) == "from shardwise_grading import grade"
+        assert ast.unparse(score_line) == "report.score"
+        call = run_line.value
+        exercise, part = (argument.value for argument in call.args[:2])
+        assert part in load(exercise).CHECKS
+        assert call.keywords[0].value.value == settings(cell)["points"]
+
+
+def test_two_to_four_visible_checks_follow_the_stub(notebook):
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    stub, visible = cells[:2]
+    assert settings(stub)["solution"]
+    tree = ast.parse(visible.source)
+    checks = [node for node in tree.body if isinstance(node, (ast.Assert, ast.Try))]
+    assert 2 <= len(checks) <= 4
+    goals = re.findall(r"^ +# \d\.", stub.source, re.MULTILINE)
+    assert 2 <= len(goals) <= 3
+
+
+def test_says_what_a_student_wants_to_know(notebook):
+    text = text_of(notebook)
+    assert re.search(r"^\| \d+ \| [1-5] / 5 \| [1-5] / 5 \|$", text, re.MULTILINE)
+    assert "**You will be able to**" in text
+    assert "raises" in text
+    assert text.count("<details>") == text.count("</details>") == 3
+    assert text.count("not graded") == 2
+
+
+def test_the_link_to_the_section_leads_somewhere(notebook):
+    links = re.findall(r"http://localhost:4200/(chapter/[\w-]+)\.html#([\w-]+)", text_of(notebook))
+    assert links
+    for chapter, section in links:
+        assert f"{{#{section}}}" in (ROOT / f"{chapter}.qmd").read_text(encoding="utf-8")
