@@ -73,6 +73,7 @@ function mountAll() {
       if (figure.dataset.ready === undefined) mount(figure);
     } catch (error) {
       // One broken widget mustn't take the others along; its prerendered frame stays.
+      figure.dataset.failed = '';
       console.error('shardwise:', error);
     }
   }

@@ -18,7 +18,8 @@ function prerender({ widget: name, state: traits, id }) {
   const { widget } = WIDGETS[name];
   const state = widget.read((/** @type {string} */ trait) => traits[trait]);
   return {
-    html: frame(widget, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text,
+    // A blank line would end a block of raw HTML for other readers of markdown.
+    html: frame(widget, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n'),
     svg: standalone(widget.draw(state, { id: 'frame', width: FRAME_WIDTH }).text),
     alt: widget.alt(state),
   };

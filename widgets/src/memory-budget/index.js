@@ -33,8 +33,8 @@ const plain = (state) => amounts({ ...state, stage: 0 }).total;
 /** The stage-0 bar can be a thousand times longer than what is left of it: past four times, it is torn off.
  * @param {State} state */
 function axisEnd(state) {
-  const near = Math.max(amounts(state).total, state.gpu * GB) * 1.08;
-  return Math.min(Math.max(plain(state) * 1.02, near), 4 * near);
+  const gpu = state.gpu * GB;
+  return 1.05 * Math.min(Math.max(plain(state), gpu), 4 * Math.max(amounts(state).total, gpu));
 }
 
 /** @param {State} state */
@@ -142,7 +142,7 @@ function say(state) {
   const count = fewest === null
     ? `At stage ${state.stage} no number of devices is enough.`
     : `The fewest devices that fit at stage ${state.stage}: ${fewest.toLocaleString('en-US')}.`;
-  const fit = fits(state) ? `that fits in a GPU of ${state.gpu} GB` : `${formatBytes(over)} more than a GPU of ${state.gpu} GB holds`;
+  const fit = fits(state) ? `which fits into a GPU of ${state.gpu} GB` : `${formatBytes(over)} more than a GPU of ${state.gpu} GB holds`;
   return `${formatCount(state.params)} parameters at ZeRO stage ${state.stage} on ${plural(state.devices, 'device')}: ${formatBytes(total)} on each, ${fit}. ${count} (1 GB = 10⁹ bytes.)`;
 }
 
@@ -174,7 +174,7 @@ export const widget = {
     { kind: 'choice', name: 'stage', label: 'ZeRO stage', value: state.stage, options: STAGES.map((stage) => ({ value: stage, text: String(stage) })) },
     { kind: 'select', name: 'gpu', label: 'GPU memory', value: String(state.gpu), options: GPUS.map((gb) => ({ value: String(gb), text: `${gb} GB` })) },
     {
-      kind: 'select', name: 'recipe', label: 'Bytes per parameter', value: state.recipe,
+      kind: 'select', name: 'recipe', wide: true, label: 'Bytes per parameter', value: state.recipe,
       options: state.recipes.map(({ name, params, grads, optimizer, description }) => ({ value: name, text: `${params + grads + optimizer} = ${name}: ${description}` })),
     },
     { kind: 'range', name: 'activations', label: 'Activations', stops: ACTIVATIONS, value: state.activations, text: `${state.activations.toLocaleString('en-US')} GB` },

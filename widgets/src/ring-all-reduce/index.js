@@ -51,12 +51,13 @@ function draw(state, { width, id, from }) {
   const transfers = step > 0 ? run.steps[step - 1].transfers : [];
   const arrived = new Set(transfers.map(([, destination, chunk]) => `${destination},${chunk}`));
   const moving = from !== undefined;
-  const bytesTop = place.bottom + 44;
-  const height = bytesTop + 48;
+  const legendTop = place.bottom + 36;
+  const bytesTop = legendTop + (place.narrow ? 60 : 36);
+  const height = bytesTop + (place.narrow ? 56 : 38);
   return markup`<svg class="sw-svg ${moving && 'sw-ring-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${alt(state)}">
 ${textures(id, ['optimizer'])}
 <defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
-<text x="0" y="16" class="sw-body sw-strong sw-fill-text">${headline(run, step)}</text>
+<text x="0" y="16" class="sw-body sw-strong sw-fill-text">${headline(run, step, place.narrow)}</text>
 ${Array.from({ length: place.n }, (_, i) => markup`<text x="${place.x(i) + place.cell / 2}" y="48" text-anchor="middle" class="sw-small sw-fill-muted">${place.narrow ? `c${i}` : `chunk ${i}`}</text>`)}
 ${grid.map((row, device) => markup`<g><text x="0" y="${place.y(device) + 25}" class="sw-small sw-fill-muted">${place.narrow ? `d${device}` : `device ${device}`}</text>
 ${row.map((cell, chunk) => drawCell(cell, { x: place.x(chunk), y: place.y(device), width: place.cell, n: place.n, id, arrived: arrived.has(`${device},${chunk}`) }))}</g>`)}
@@ -64,32 +65,38 @@ ${transfers.map(([source, , chunk, , value]) => {
     const path = way(place, source, chunk);
     const middle = place.x(chunk) + place.cell / 2;
     return markup`<path d="${path}" marker-end="url(#${id}-head)" class="sw-ring-way sw-stroke-communication"/>
-${place.cell > 52 && source < place.n - 1 && markup`<text x="${middle + 8}" y="${place.y(source) + CELL_HEIGHT + 16}" class="sw-small sw-fill-text sw-number">${run.steps[step - 1].op === 'reduce_scatter' ? '+' : '='}${value}</text>`}
+${place.cell > 52 && source < place.n - 1 && markup`<text x="${middle + (chunk < place.n - 1 ? 8 : -8)}" y="${place.y(source) + CELL_HEIGHT + 16}" text-anchor="${chunk < place.n - 1 ? 'start' : 'end'}" class="sw-small sw-fill-text sw-number">${run.steps[step - 1].op === 'reduce_scatter' ? '+' : '='}${value}</text>`}
 ${moving && markup`<rect x="-7" y="-5" width="14" height="10" rx="4" class="sw-ring-rider sw-fill-communication" style="offset-path:path('${path}')"/>`}`;
   })}
+${legend(place, id, legendTop)}
 ${bytesBar(run, step, bytesTop, width)}
 </svg>`;
 }
 
-/** @param {Run} run @param {number} step */
-function headline(run, step) {
-  if (step === 0) return `Start: each device has its own ${run.devices} chunks`;
+/** @param {Run} run @param {number} step @param {boolean} narrow */
+function headline(run, step, narrow) {
+  if (step === 0) return narrow ? 'Start' : `Start: each device has its own ${run.devices} chunks`;
   const half = run.steps.length / 2;
-  return step <= half
-    ? `Reduce-scatter, step ${step} of ${half}: send and add`
-    : `All-gather, step ${step - half} of ${half}: send and store`;
+  const [name, at, what] = step <= half ? ['Reduce-scatter', step, 'send and add'] : ['All-gather', step - half, 'send and store'];
+  return `${name}, step ${at} of ${half}${narrow ? '' : `: ${what}`}`;
 }
+
+/** What the marks and the ring mean. @param {Layout} place @param {string} id @param {number} y */
+const legend = (place, id, y) => markup`${[0, 1, 2].map((i) => markup`<rect x="${i * 7}" y="${y + 4}" width="5.5" height="5" class="${i < 2 ? 'sw-fill-gradients' : 'sw-fill-rule'}"/>`)}
+<text x="28" y="${y + 11}" class="sw-small sw-fill-muted">marks: the devices in the sum</text>
+<g transform="translate(${place.narrow ? '0 24' : '248 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="url(#${id}-optimizer)" class="sw-ring-done sw-stroke-text"/>
+<text x="28" y="${y + 11}" class="sw-small sw-fill-muted">ringed: finished, all devices are in it</text></g>`;
 
 /** @param {import('./model.js').Cell} cell @param {{ x: number, y: number, width: number, n: number, id: string, arrived: boolean }} place */
 function drawCell(cell, { x, y, width, n, id, arrived }) {
   const middle = x + width / 2;
   const ink = cell.done ? 'sw-on-optimizer' : cell.spent ? 'sw-fill-muted' : 'sw-fill-text';
   const mark = (width - 8) / n;
-  const plate = String(cell.value).length * 9 + 8;
+  const plate = String(cell.value).length * 9 + 6;
   return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}">
 <rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="url(#${id}-optimizer)"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
-${cell.done && markup`<rect x="${middle - Math.min(plate, width - 4) / 2}" y="${y + 8}" width="${Math.min(plate, width - 4)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
-<text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="sw-body sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
+${cell.done && markup`<rect x="${middle - Math.min(plate, width - 6) / 2}" y="${y + 8}" width="${Math.min(plate, width - 6)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
+<text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 36 ? 'sw-small' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
 ${!cell.done && Array.from({ length: n }, (_, device) => markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 9}" width="${Math.max(1.5, mark - 1.5)}" height="5" class="${cell.from.includes(device) ? (cell.spent ? 'sw-fill-muted' : 'sw-fill-gradients') : 'sw-fill-rule'}"/>`)}</g>`;
 }
 
@@ -102,7 +109,7 @@ function bytesBar(run, step, y, width) {
   const done = Math.round((sent / all) * count);
   return markup`${Array.from({ length: count }, (_, i) => markup`<rect x="${i * part + 0.75}" y="${y}" width="${Math.max(2, part - 3)}" height="12" rx="2" class="${i < done ? 'sw-fill-communication' : 'sw-ring-unsent sw-stroke-rule'}"/>`)}
 <text x="0" y="${y + 30}" class="sw-small sw-fill-text sw-number">${width < NARROW ? 'Sent by each' : 'Each device has sent'} ${formatBytes(sent)} of ${formatBytes(all)}</text>
-<text x="${width}" y="${y + 30}" text-anchor="end" class="sw-small sw-fill-muted sw-number">2(N−1)/N · M, M = ${formatBytes(run.bytes)}</text>`;
+<text x="${width < NARROW ? 0 : width}" y="${y + (width < NARROW ? 50 : 30)}" text-anchor="${width < NARROW ? 'start' : 'end'}" class="sw-small sw-fill-muted sw-number">2(N−1)/N · M, M = ${formatBytes(run.bytes)}</text>`;
 }
 
 /** @param {State} state */

@@ -58,7 +58,7 @@ function field(control, prefix) {
 <input class="sw-range" type="range" id="${id}" data-name="${control.name}" min="0" max="${control.stops.length - 1}" step="1" value="${nearest(control.stops, control.value)}" aria-valuetext="${control.text}" ${KEEP_KEYS}></div>`;
   }
   if (control.kind === 'select') {
-    return markup`<div class="sw-field"><label class="sw-label" for="${id}">${control.label}</label>
+    return markup`<div class="sw-field ${control.wide && 'sw-wide'}"><label class="sw-label" for="${id}">${control.label}</label>
 <select class="sw-select" id="${id}" data-name="${control.name}" ${KEEP_KEYS}>${control.options.map(
       ({ value, text }) => markup`<option value="${value}"${value === control.value && markup` selected`}>${text}</option>`,
     )}</select></div>`;

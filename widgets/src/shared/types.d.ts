@@ -26,6 +26,8 @@ export interface RangeControl extends Labelled {
 
 export interface SelectControl extends Labelled {
   kind: 'select';
+  /** Its options are sentences. */
+  wide?: boolean;
   value: string;
   options: { value: string; text: string }[];
 }

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { widget } from '../../widgets/src/memory-budget/index.js';
+import { DEVICES, PARAMS, breakdown, fewestDevices, fits } from '../../widgets/src/memory-budget/model.js';
+
+const recipes = [
+  { name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: 'mixed' },
+  { name: '2+0+8', params: 2, grads: 0, optimizer: 8, description: 'no gradients' },
+];
+const base = { params: 7.5e9, devices: 64, stage: 0, gpu: 80, recipe: '2+2+12', activations: 0, recipes };
+const svg = (/** @type {object} */ change) => widget.draw({ ...base, ...change }, { width: 640, id: 'x' }).text;
+
+test('the table of the ZeRO paper: 7.5 billion parameters on 64 devices', () => {
+  const totals = [0, 1, 2, 3].map((stage) => breakdown({ ...base, stage }).total / 1e9);
+  assert.deepEqual(totals.map((gb) => gb.toFixed(2)), ['120.00', '31.41', '16.64', '1.88']);
+});
+
+test('the fewest devices are enough, and one less is not', () => {
+  for (const params of [7.5e9, 70e9, 405e9, 2e12]) {
+    for (const stage of [1, 2, 3]) {
+      const state = { ...base, params, stage };
+      const devices = fewestDevices(state);
+      if (devices === null) {
+        assert.ok(!fits({ ...state, devices: 1e9 }));
+        continue;
+      }
+      assert.ok(fits({ ...state, devices }));
+      assert.ok(devices === 1 || !fits({ ...state, devices: devices - 1 }));
+    }
+  }
+});
+
+test('a part that fills the GPU to the last byte fits', () => {
+  const exact = { ...base, params: 5e9, stage: 0, devices: 1 };
+  assert.ok(fits(exact));
+  assert.equal(fewestDevices(exact), 1);
+  assert.equal(fewestDevices({ ...exact, params: 5e9 + 1 }), null);
+});
+
+test('sliders reach the sizes that people ask about', () => {
+  for (const params of [1e8, 7e9, 7.5e9, 8e9, 70e9, 175e9, 405e9, 1.8e12, 2e12]) assert.ok(PARAMS.includes(params), String(params));
+  for (const devices of [1, 2, 3, 8, 24, 48, 64, 384, 1024, 4096]) assert.ok(DEVICES.includes(devices), String(devices));
+  for (const stops of [PARAMS, DEVICES]) assert.deepEqual(stops, [...new Set(stops)].sort((a, b) => a - b));
+});
+
+test('the drawing says every number and unit that it shows', () => {
+  const text = svg({ activations: 12 }).replaceAll('\u00a0', ' ');
+  for (const part of ['132 GB', '15 GB', '90 GB', '12 GB', '80 GB GPU', 'stage 0: 132 GB', '52 GB more than 80 GB']) {
+    assert.match(text, new RegExp(`>[^<]*${part}`), part);
+  }
+});
+
+test('the bar grows with its parts and the ghost stays', () => {
+  const widths = (/** @type {string} */ text) =>
+    [...text.matchAll(/<rect x="[^"]*" y="88" width="([^"]*)" height="48"/g)].map(([, width]) => Number(width));
+  const [before, after] = [widths(svg({ stage: 0 })), widths(svg({ stage: 1 }))];
+  assert.equal(before.length, 3);
+  assert.ok(Math.abs(before[2] / before[0] - 6) < 0.01, 'optimizer state is six times the parameters');
+  assert.equal(before[0], after[0]);
+  assert.ok(after[2] < before[2] / 50);
+  const ghost = /d="([^"]*)" class="sw-memory-ghost/;
+  assert.equal(ghost.exec(svg({ stage: 0 }))?.[1], ghost.exec(svg({ stage: 1 }))?.[1]);
+});
+
+test('a part of no bytes is not drawn', () => {
+  assert.doesNotMatch(svg({ recipe: '2+0+8' }), />gradients</);
+  assert.match(svg({}), />gradients</);
+});
+
+test('drawing is a pure function of the state', () => {
+  assert.equal(svg({ stage: 2 }), svg({ stage: 2 }));
+});
+
+test('what goes into the address comes back', () => {
+  for (const change of [{}, { params: 1.75e11, stage: 3, recipe: '2+0+8', activations: 2.5, gpu: 141, devices: 100 }]) {
+    const { recipes: _, ...state } = { ...base, ...change };
+    assert.deepEqual(widget.fromAddress(widget.toAddress({ ...base, ...change }), base), state);
+  }
+});
+
+test('an address that is wrong says what is', () => {
+  for (const [text, message] of /** @type {[string, RegExp][]} */ ([
+    ['', /six values/],
+    ['7e9,64,0,80,2-2-12,0,1', /six values/],
+    ['7e7,64,0,80,2-2-12,0', /parameters must be/],
+    ['7e9,0,0,80,2-2-12,0', /devices must be/],
+    ['7e9,64,4,80,2-2-12,0', /stage must be/],
+    ['7e9,64,0,81,2-2-12,0', /GPU must be/],
+    ['7e9,64,0,80,1-1,0', /no recipe 1-1/],
+    ['7e9,64,0,80,2-2-12,x', /activations must be/],
+    ['7e9,64,,80,2-2-12,0', /stage must be/],
+  ])) {
+    assert.throws(() => widget.fromAddress(text, base), message, text);
+  }
+});

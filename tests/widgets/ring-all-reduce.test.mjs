@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { widget } from '../../widgets/src/ring-all-reduce/index.js';
+import { bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from '../../widgets/src/ring-all-reduce/model.js';
+
+/** Two devices by hand: [1, 2] and [10, 20]. @type {import('../../widgets/src/ring-all-reduce/model.js').Run} */
+const run = {
+  devices: 2,
+  start: [[1, 2], [10, 20]],
+  bytes: 8,
+  steps: [
+    { op: 'reduce_scatter', transfers: [[0, 1, 0, 4, 1], [1, 0, 1, 4, 20]] },
+    { op: 'all_gather', transfers: [[0, 1, 1, 4, 22], [1, 0, 0, 4, 11]] },
+  ],
+};
+const values = (/** @type {number} */ step) => gridAfter(run, step).map((row) => row.map(({ value }) => value));
+const state = (/** @type {number} */ step) => ({ devices: 2, step, steps: run });
+const svg = (/** @type {number} */ step, /** @type {number | undefined} */ from = undefined) =>
+  widget.draw(state(step), { width: 640, id: 'x', from }).text;
+const count = (/** @type {string} */ text, /** @type {RegExp} */ what) => text.match(what)?.length ?? 0;
+
+test('replaying adds in the first half and stores in the second', () => {
+  assert.deepEqual(values(0), [[1, 2], [10, 20]]);
+  assert.deepEqual(values(1), [[1, 22], [11, 20]]);
+  assert.deepEqual(values(2), [[11, 22], [11, 22]]);
+  assert.deepEqual(run.start, [[1, 2], [10, 20]]);
+});
+
+test('a cell knows whose values it sums and whether it is finished', () => {
+  const [[first, second]] = gridAfter(run, 1);
+  assert.deepEqual([first.from, first.done, first.spent], [[0], false, true]);
+  assert.deepEqual([second.from.toSorted(), second.done, second.spent], [[0, 1], true, false]);
+  assert.deepEqual([0, 1, 2].map((step) => doneCells(gridAfter(run, step))), [0, 2, 4]);
+});
+
+test('bytes and phases', () => {
+  assert.deepEqual([0, 1, 2].map((step) => sentBy(run, step, 0)), [0, 4, 8]);
+  assert.equal(bytesInAll(run), 8);
+  assert.deepEqual([0, 1, 2].map((step) => phaseAfter(run, step)), ['start', 'reduce-scatter', 'all-gather']);
+});
+
+test('the drawing rings what is finished and shows one way for each message', () => {
+  for (const [step, ringed, ways] of [[0, 0, 0], [1, 2, 2], [2, 4, 2]]) {
+    assert.equal(count(svg(step), /<g class="sw-ring-cell[^>]*>\n<rect[^>]*class="sw-ring-done/g), ringed, `step ${step}`);
+    assert.equal(count(svg(step), /class="sw-ring-way/g), ways, `step ${step}`);
+  }
+  assert.match(svg(1).replaceAll('\u00a0', ' '), /has sent 4 B of 8 B/);
+});
+
+test('only a drawing that is asked to moves', () => {
+  assert.equal(count(svg(1), /sw-ring-rider/g), 0);
+  assert.equal(count(svg(1, 0), /sw-ring-rider/g), 2);
+});
+
+test('another number of devices starts at the beginning', () => {
+  assert.deepEqual(widget.change(state(2), 'devices', 5), { devices: 5, step: 0 });
+});
+
+test('until a kernel has recorded the new ring, the old one stands', () => {
+  const traits = { devices: 5, step: 3, steps: run };
+  const read = widget.read((/** @type {string} */ trait) => traits[/** @type {keyof typeof traits} */ (trait)]);
+  assert.equal(read.steps.devices, 2);
+  assert.equal(widget.controls(read)[1].value, 2);
+  assert.match(widget.say(read), /^Step 2 of 2/);
+});
+
+test('what goes into the address comes back, and what is wrong is said', () => {
+  assert.equal(widget.toAddress({ ...state(3), devices: 4 }), '4,3');
+  assert.deepEqual(widget.fromAddress('4,3', state(0)), { devices: 4, step: 3 });
+  for (const [text, message] of /** @type {[string, RegExp][]} */ ([
+    ['4', /two whole numbers/], ['4,x', /two whole numbers/], ['4,-1', /two whole numbers/], ['9,0', /from 2 to 8/], ['4,7', /steps 0 to 6/],
+  ])) {
+    assert.throws(() => widget.fromAddress(text, state(0)), message, text);
+  }
+});

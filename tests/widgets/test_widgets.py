@@ -1,0 +1,188 @@
+"""The Python side of the widgets: arguments, traits, and what a cell puts into the book."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from support import ROOT
+
+from shardwise.memory import RECIPES
+from shardwise_widgets import MemoryBudget, RingAllReduce, base
+
+if TYPE_CHECKING:
+    from shardwise_widgets.base import ShardwiseWidget
+
+BAD_BUDGETS: list[tuple[dict[str, Any], str]] = [
+    (
+        {"params": 1e7},
+        "params=10000000.0 must be a whole number from 100,000,000 to 2,000,000,000,000",
+    ),
+    ({"params": 7.5}, "params=7.5 must be"),
+    ({"params": float("nan")}, "params=nan must be"),
+    ({"params": "7e9"}, "params='7e9' must be"),
+    ({"devices": 0}, "devices=0 must be a whole number from 1 to 4,096"),
+    ({"devices": 2.5}, "devices=2.5 must be"),
+    ({"devices": True}, "devices=True must be"),
+    ({"stage": 4}, "stage=4 must be one of 0, 1, 2, 3"),
+    ({"stage": True}, "stage=True must be"),
+    ({"gpu": 81}, "gpu=81 must be one of 24, 40, 80, 141, 192"),
+    ({"recipe": "1+1"}, "recipe='1+1' must be one of 2+2+12"),
+    ({"activations": -1}, "activations=-1 must be a number from 0 to 192"),
+    ({"activations": float("inf")}, "activations=inf must be"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_BUDGETS, ids=str)
+def test_a_wrong_budget_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MemoryBudget(**arguments)
+    budget = MemoryBudget()
+    (name, value) = next(iter(arguments.items()))
+    before = getattr(budget, name)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        setattr(budget, name, value)
+    assert getattr(budget, name) == before
+
+
+@pytest.mark.parametrize(
+    ("devices", "step", "message"),
+    [
+        (1, 0, "devices=1 must be a whole number from 2 to 8"),
+        (9, 0, "devices=9 must be"),
+        ("4", 0, "devices='4' must be"),
+        (4, 7, "step=7 must be a whole number from 0 to 6"),
+        (4, -1, "step=-1 must be"),
+        (4, 1.5, "step=1.5 must be"),
+    ],
+)
+def test_a_wrong_ring_is_named(devices: Any, step: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        RingAllReduce(devices=devices, step=step)
+
+
+def test_the_recipes_are_the_librarys() -> None:
+    assert [entry["name"] for entry in MemoryBudget().recipes] == list(RECIPES)
+    assert MemoryBudget().recipes[1]["grads"] == RECIPES["2+4+12"].grads
+
+
+def test_another_ring_is_recorded_and_the_step_stays_inside() -> None:
+    ring = RingAllReduce(devices=5, step=8)
+    ring.devices = 3
+    assert ring.steps["devices"] == 3
+    assert len(ring.steps["steps"]) == 4
+    assert ring.step == 4
+
+
+def test_a_front_end_can_set_both_at_once() -> None:
+    ring = RingAllReduce(devices=2, step=2)
+    ring.set_state({"devices": 8, "step": 14})
+    assert (ring.devices, ring.step, ring.steps["devices"]) == (8, 14, 8)
+
+
+@pytest.fixture
+def shell() -> InteractiveShell:
+    shell = InteractiveShell.instance()
+    shell.display_formatter.active_types = list(shell.display_formatter.format_types)
+    return shell
+
+
+WIDGETS = [lambda: MemoryBudget(params=70e9, stage=3), lambda: RingAllReduce(devices=4, step=2)]
+
+
+@pytest.fixture(params=["SHARDWISE_BOOK", "QUARTO_EXECUTE_INFO"])
+def book(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(request.param, "1")
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHARDWISE_BOOK", raising=False)
+    monkeypatch.delenv("QUARTO_EXECUTE_INFO", raising=False)
+
+
+def output_types(shell: InteractiveShell, thing: object) -> set[str]:
+    data, _ = shell.display_formatter.format(thing)
+    return set(data) - {"text/plain"}  # IPython adds it to everything
+
+
+@pytest.mark.usefixtures("book")
+@pytest.mark.parametrize("make", WIDGETS)
+def test_in_the_book_a_cell_gives_markdown_and_nothing_else(
+    shell: InteractiveShell, make: Any
+) -> None:
+    assert output_types(shell, make()) == {"text/markdown"}
+
+
+@pytest.mark.usefixtures("notebook")
+@pytest.mark.parametrize("make", WIDGETS)
+def test_elsewhere_the_widget_is_live(shell: InteractiveShell, make: Any) -> None:
+    assert output_types(shell, make()) == {"application/vnd.jupyter.widget-view+json"}
+
+
+@pytest.mark.parametrize("make", WIDGETS)
+def test_the_markdown_has_a_mount_for_pages_and_an_image_for_all_else(make: Any) -> None:
+    widget: ShardwiseWidget = make()
+    text = widget.book_markdown()
+    page, rest = text.split('::: {.content-visible unless-format="html:js"}')
+    assert page.startswith('::: {.content-visible when-format="html:js"}\n')
+
+    raw = re.search(r"````\{=html\}\n(.*)\n````\n\n:::\n", page, re.DOTALL)
+    assert raw is not None
+    mount = raw[1]
+    name = type(widget).__name__
+    assert mount.startswith(f'<figure class="shardwise-widget" data-widget="{name}">')
+    assert "\n\n" not in mount, "a blank line would let other markdown readers end the block"
+    state = re.search(r'<script type="application/json">(.*?)</script>', mount)
+    assert state is not None
+    assert json.loads(state[1])["devices"] == widget.devices
+    assert "<svg" in mount
+    assert "<output" in mount
+
+    image = re.search(r"!\[(.+?)\]\(data:image/svg\+xml;base64,([^)]*)\)", rest)
+    assert image is not None
+    assert len(image[1]) > 40
+    svg = base64.b64decode(image[2]).decode()
+    assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in svg
+    assert "#245395" in svg
+    assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_page_brings_the_runs_of_every_ring() -> None:
+    state = RingAllReduce(devices=3, step=1).book_state()
+    runs: Any = state["runs"]
+    assert list(runs) == [str(n) for n in range(2, 9)]
+    assert all(len(run["steps"]) == 2 * (int(n) - 1) for n, run in runs.items())
+
+
+@pytest.mark.usefixtures("book")
+def test_two_frames_of_one_page_share_no_id() -> None:
+    first, second = (RingAllReduce().book_markdown() for _ in range(2))
+    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in (first, second)]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+
+
+def test_a_bundle_that_is_not_built_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    base.built.cache_clear()
+    monkeypatch.setattr(base, "STATIC", ROOT / "no such folder")
+    with pytest.raises(RuntimeError, match=r"MemoryBudget.js is not built: run `make setup`"):
+        MemoryBudget()
+
+
+def test_a_book_without_node_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(RuntimeError, match=r"Node\.js 20"):
+        RingAllReduce().book_markdown()
+
+
+def test_a_drawing_that_fails_says_why() -> None:
+    with pytest.raises(RuntimeError, match=r"drawing MemoryBudget failed(.|\n)*no recipe nope"):
+        base.prerender("MemoryBudget", {**MemoryBudget().book_state(), "recipe": "nope"})
