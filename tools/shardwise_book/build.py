@@ -7,6 +7,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -27,12 +28,14 @@ from shardwise_book.convert import (
     own_classes,
 )
 from shardwise_book.errors import BookError, Problem, raise_any
-from shardwise_book.execute import CACHE, causes_key, digest, execute
-from shardwise_book.files import replace_folder, write_beside
+from shardwise_book.execute import CACHE, Output, causes_key, digest, execute
+from shardwise_book.files import read_json, replace_folder, write_beside
 from shardwise_book.pages import write_pages
 from shardwise_book.scan import Chapter, Line, scan
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from collections.abc import Callable, Iterable
 
 HERE = Path(__file__).parent
@@ -69,12 +72,16 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
     target = (output or root / config.output).resolve()
     _refuse_strange(root, target)
     stamp = root / CACHE / "built.json"
-    if _unchanged(config, stamp, target):
+    inputs = _inputs(config)
+    if _unchanged(config, inputs, stamp, target):
         return Report(
             target, len(config.chapters), [], changed=False, seconds=time.monotonic() - start
         )
     chapters = _each(config.chapters, lambda name: scan(root, name))
-    composed, executed = _execute(config, chapters, console or Console(quiet=True))
+    outputs, executed = _execute(root, chapters, console or Console(quiet=True))
+    composed = _each(
+        zip(chapters, outputs, strict=True), lambda pair: compose(*pair, config.code_fold)
+    )
     converted, references = _convert(config, chapters, composed)
     targets = crossref.Targets(crossref.collect(converted), references)
     raise_any(
@@ -91,44 +98,43 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
         raise_any(check.check_site(new))
         replace_folder(new, target, Path(folder, "old"))
     images = image_files(config, converted)
-    state = {"inputs": _inputs(config, images), "images": images, "output": _content(target)}
-    write_beside(stamp, json.dumps({"folder": str(target), **state}))
+    state = {
+        "folder": str(target),
+        "inputs": inputs,
+        "images": {name: digest(root, [root / name]) for name in images},
+        "output": digest(target, target.rglob("*")),
+    }
+    write_beside(stamp, json.dumps(state))
     return Report(target, len(converted), executed, changed=True, seconds=time.monotonic() - start)
 
 
 def _execute(
-    config: Config, chapters: list[Chapter], console: Console
-) -> tuple[list[Composed], list[str]]:
-    """Run what the cache does not know, chapter by chapter, and compose all of them."""
-    causes = causes_key(config.root)
+    root: Path, chapters: list[Chapter], console: Console
+) -> tuple[list[list[list[Output]]], list[str]]:
+    """Return each chapter's outputs, and the chapters whose cells had to run."""
+    causes = causes_key(root)
+    outputs: list[list[list[Output]]] = []
     executed: list[str] = []
-    composed: list[Composed] = []
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    problems: list[Problem] = []
     with Progress(*columns, console=console) as bars:
         for chapter in chapters:
-            bar = bars.add_task(chapter.file, total=len(chapter.steps()) or 1)
+            total = len(chapter.steps())
+            bar = bars.add_task(chapter.file, total=total, visible=total > 0)
+            progress = partial(_advance, bars, bar)
+            found, ran = execute(root, chapter, causes, progress)
+            progress(total)
+            outputs.append(found)
+            executed += [chapter.file] if ran else []
+    return outputs, executed
 
-            def progress(
-                done: int, total: int, bar: object = bar, name: str = chapter.file
-            ) -> None:
-                bars.update(bar, completed=done, total=total)  # type: ignore[arg-type]
-                if done == total:
-                    executed.append(name)
 
-            try:
-                outputs = execute(config.root, chapter, causes, progress)
-                composed.append(compose(chapter, outputs, config.code_fold))
-            except BookError as error:
-                problems += error.problems
-            bars.update(bar, completed=len(chapter.steps()) or 1)
-    raise_any(problems)
-    return composed, executed
+def _advance(bars: Progress, bar: TaskID, done: int) -> None:
+    bars.update(bar, completed=done)
 
 
 def _convert(
@@ -142,7 +148,7 @@ def _convert(
     for chapter in chapters:
         count = sum(number is not None for number in numbers)
         numbers.append(str(count + 1) if chapter.numbered else None)
-    work = list(zip(chapters, composed, numbers, strict=True))
+    work = zip(chapters, composed, numbers, strict=True)
     return _each(work, lambda item: convert(book, *item)), references
 
 
@@ -165,27 +171,24 @@ def _each(items: Iterable[Item], function: Callable[[Item], Result]) -> list[Res
     return results
 
 
-def _unchanged(config: Config, stamp: Path, target: Path) -> bool:
-    if not stamp.is_file() or not target.is_dir():
-        return False
-    kept = json.loads(stamp.read_text(encoding="utf-8"))
+def _unchanged(config: Config, inputs: str, stamp: Path, target: Path) -> bool:
+    """Compare with the last build: the same inputs, and an output that nobody touched since."""
+    kept = read_json(stamp)
     return (
-        bool(kept["folder"] == str(target))
-        and kept["inputs"] == _inputs(config, kept["images"])
-        and kept["output"] == _content(target)
+        kept.get("folder") == str(target)
+        and kept["inputs"] == inputs
+        and all(digest(config.root, [config.root / n]) == d for n, d in kept["images"].items())
+        and bool(kept["output"] == digest(target, target.rglob("*")))
     )
 
 
-def _inputs(config: Config, images: list[str]) -> str:
-    """Return a digest of every file that can change a page."""
+def _inputs(config: Config) -> str:
+    """Return a digest of every file but images that can change a page."""
     named = (FILE, *config.chapters, *config.bibliography, *config.css, *config.head)
-    files = [config.root / name for name in (*named, *config.after_body, *images)]
-    own = [path for path in HERE.rglob("*") if path.is_file()]
-    return digest(config.root, [*files, *own], causes_key(config.root), version("shardwise"))
-
-
-def _content(folder: Path) -> str:
-    return digest(folder, folder.rglob("*"))
+    files = [config.root / name for name in (*named, *config.after_body)]
+    return digest(
+        config.root, [*files, *HERE.rglob("*")], causes_key(config.root), version("shardwise")
+    )
 
 
 def _parent(target: Path) -> Path:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shardwise_book.errors import BookError, Problem, raise_any
-from shardwise_book.settings import Schema, Settings, flag, one_of, read, text, texts
+from shardwise_book.files import read_text
+from shardwise_book.settings import Schema, Settings, one_of, read, text, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ SCHEMA: Schema = {
         "output-dir": text,
         "execute-dir": one_of("project"),
     },
-    "lang": text,
+    "lang": one_of("en"),
     "book": {
         "title": text,
         "subtitle": text,
@@ -38,11 +39,11 @@ SCHEMA: Schema = {
             "include-in-header": texts,
             "include-after-body": texts,
             "html-math-method": one_of("mathml"),
-            "toc": flag,
+            "toc": one_of(True),
             "toc-depth": one_of(2, 3, 4, 5, 6),
             "number-sections": one_of(True),
             "code-fold": one_of(True, False, "show"),
-            "code-copy": flag,
+            "code-copy": one_of(True),
         }
     },
 }
@@ -77,7 +78,6 @@ class Config:
     author: str | None
     description: str | None
     repo: str | None
-    lang: str
     output: str
     chapters: list[str]
     bibliography: list[str]
@@ -86,7 +86,6 @@ class Config:
     after_body: list[str]
     toc_depth: int
     code_fold: bool | str
-    code_copy: bool
 
 
 def load(root: Path) -> Config:
@@ -100,7 +99,7 @@ def load(root: Path) -> Config:
         raise BookError(
             Problem(FILE, None, f"not found in {root}", "run the command in the book's folder")
         )
-    settings = read(path.read_text(encoding="utf-8"), SCHEMA, FILE)
+    settings = read(read_text(root, FILE), SCHEMA, FILE)
     raise_any(
         [
             *_missing_settings(settings),
@@ -116,16 +115,14 @@ def load(root: Path) -> Config:
         author=get("book.author"),
         description=get("book.description"),
         repo=get("book.repo-url"),
-        lang=get("lang", "en"),
         output=get("project.output-dir", "_book"),
         chapters=settings.values["book.chapters"],
         bibliography=get("bibliography", []),
         css=get("format.html.css", []),
         head=get("format.html.include-in-header", []),
         after_body=get("format.html.include-after-body", []),
-        toc_depth=get("format.html.toc-depth", 3) if get("format.html.toc", True) else 1,
+        toc_depth=get("format.html.toc-depth", 3),
         code_fold=get("format.html.code-fold", False),
-        code_copy=get("format.html.code-copy", True),
     )
 
 

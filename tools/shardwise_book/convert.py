@@ -116,13 +116,14 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
         BookError: everything that pandoc or the filter finds wrong in it.
     """
     config = book.config
-    here = book.references in (None, composed.file)
-    told = {
+    told: dict[str, Any] = {
         "classes": dict.fromkeys(book.classes, True),
         "keys": dict.fromkeys(book.keys, True),
-        "references": "here" if book.references is None and _cites(book, composed) else "elsewhere",
+        "references": _references(book, composed),
     }
-    metadata = {"link-citations": True, "suppress-bibliography": not here, "lang": config.lang}
+    if number:
+        told["chapter"] = number
+    metadata: dict[str, Any] = {"link-citations": True}
     if book.references:
         metadata["nocite"] = " ".join(f"@{{{key}}}" for key in book.cited)
     with tempfile.TemporaryDirectory() as folder:
@@ -137,9 +138,8 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
             f"--template={HERE / 'pandoc.html'}",
             f"--lua-filter={HERE / 'filter.lua'}",
             f"--metadata-file={meta}",
-            f"--metadata=shardwise={json.dumps(told | ({'chapter': number} if number else {}))}",
+            f"--metadata=shardwise={json.dumps(told)}",
             f"--log={log}",
-            "--citeproc",
             *(f"--bibliography={config.root / name}" for name in config.bibliography),
             text=composed.text,
         )
@@ -149,12 +149,15 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
         raise_any([Problem(composed.file, None, f"pandoc: {done.stderr.strip()}", remedy)])
     html, _, data = done.stdout.rpartition(MARKER)
     converted = Converted(chapter, composed, number, html.strip() + "\n", json.loads(data))
-    raise_any([*_filter_problems(converted), *_warnings(composed, messages)])
+    raise_any([*_filter_problems(converted)] or [*_warnings(composed, messages)])
     return converted
 
 
-def _cites(book: Book, composed: Composed) -> bool:
-    return bool(cited_keys(book.keys, [composed]))
+def _references(book: Book, composed: Composed) -> str:
+    """Say where the sources that this chapter cites are listed."""
+    if book.references:
+        return "here" if book.references == composed.file else "elsewhere"
+    return "end" if cited_keys(book.keys, [composed]) else "here"
 
 
 def _filter_problems(converted: Converted) -> Iterator[Problem]:
@@ -169,9 +172,18 @@ def _warnings(composed: Composed, messages: list[dict[str, Any]]) -> Iterator[Pr
     for message in messages:
         if message["verbosity"] not in ("WARNING", "ERROR"):
             continue
-        line = message.get("line")
-        origin = composed.origins[min(line, len(composed.origins)) - 1][0] if line else None
-        what = message.get("message") or ", ".join(
-            str(value) for key, value in message.items() if key not in ("verbosity", "pretty")
-        )
-        yield Problem(composed.file, origin, f"pandoc: {what}", "correct the Markdown there")
+        contents = str(message.get("contents", ""))
+        if message["type"] == "DuplicateIdentifier":
+            line, what = (
+                composed.locate_last(f"#{contents}"),
+                f"the label '{contents}' is used twice",
+            )
+            yield Problem(composed.file, line, what, "give each a name of its own")
+            continue
+        if "line" in message:
+            line = composed.origins[min(message["line"], len(composed.origins)) - 1][0]
+        else:
+            line = composed.locate(contents.split("\n")[0])
+        what = " ".join(str(message.get("message", contents)).split())
+        remedy = "correct the Markdown there"
+        yield Problem(composed.file, line, f"pandoc: {message['type']}: {what}", remedy)

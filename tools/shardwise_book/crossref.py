@@ -101,7 +101,7 @@ def check(chapters: list[Converted], labels: dict[str, Label]) -> Iterator[Probl
 
 @dataclass(frozen=True)
 class Targets:
-    """Where references lead: `references` is the chapter that lists all sources, if there is one."""
+    """Where references lead; `references` is the chapter that lists all sources, if any does."""
 
     labels: dict[str, Label]
     references: str | None

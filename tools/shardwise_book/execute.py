@@ -10,10 +10,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from shardwise_book.errors import BookError, Problem
-from shardwise_book.files import write_beside
+from shardwise_book.files import read_json, write_beside
 
 if TYPE_CHECKING:
     from nbclient.exceptions import CellExecutionError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from shardwise_book.scan import Chapter, Step
 
 Output = dict[str, Any]
-Progress = Callable[[int, int], None]
+Progress = Callable[[int], None]
 
 CACHE = Path(".shardwise/cache")
 # What a cell may import or read; the text of a chapter is no cause of its outputs.
@@ -66,31 +67,31 @@ def digest(root: Path, files: Iterable[Path], *more: str) -> str:
     return total.hexdigest()
 
 
-def execute(root: Path, chapter: Chapter, causes: str, progress: Progress) -> list[list[Output]]:
-    """Return the outputs of each step of the chapter, from the cache or from a kernel.
+def execute(
+    root: Path, chapter: Chapter, causes: str, progress: Progress
+) -> tuple[list[list[Output]], bool]:
+    """Return the outputs of each step of the chapter, and whether a kernel had to run them.
 
     Args:
         root: the project's folder, in which the cells run.
         chapter: the scanned chapter.
         causes: the digest from `causes_key`.
-        progress: called with (steps done, steps in all) after each step that ran.
+        progress: called with the number of steps done after each one that ran.
 
     Raises:
         BookError: a step raised; nothing of the chapter is kept.
     """
     steps = chapter.steps()
     if not steps:
-        return []
+        return [], False
     key = digest(root, [], causes, *(step.code for step in steps))
     cached = root / CACHE / (re.sub(r"[^\w-]", "-", chapter.file.removesuffix(".qmd")) + ".json")
-    if cached.is_file():
-        kept = json.loads(cached.read_text(encoding="utf-8"))
-        if kept["key"] == key:
-            outputs: list[list[Output]] = kept["outputs"]
-            return outputs
+    kept = read_json(cached)
+    if kept.get("key") == key:
+        return kept["outputs"], False
     outputs = _run(root, chapter.file, steps, progress)
     write_beside(cached, json.dumps({"key": key, "outputs": outputs}))
-    return outputs
+    return outputs, True
 
 
 def _run(root: Path, file: str, steps: list[Step], progress: Progress) -> list[list[Output]]:
@@ -105,25 +106,26 @@ def _run(root: Path, file: str, steps: list[Step], progress: Progress) -> list[l
     cells = [
         {"cell_type": "code", "metadata": {}, "source": step.code, "outputs": []} for step in steps
     ]
-    notebook = from_dict({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    notebook = from_dict(  # type: ignore[no-untyped-call]
+        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    )
     # No folder to search: "python3" is then the running interpreter, whatever a user has installed.
     specs = KernelSpecManager(kernel_dirs=[])
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
-    if os.name == "posix":
-        manager.transport = "ipc"  # not an open port of this machine
     client = NotebookClient(notebook, km=manager, timeout=None, allow_errors=False)
-    with client.setup_kernel(cleanup_kc=True, cwd=str(root), env=os.environ | ENVIRONMENT):
-        for index, (cell, step) in enumerate(zip(notebook.cells, steps, strict=True)):
-            try:
-                client.execute_cell(cell, index)
-            except Raised as error:
-                raise BookError(_raised(file, step, index + 1, error)) from None
-            except DeadKernelError:
-                remedy = (
-                    "run the cell alone: it ended the Python process (out of memory, or a crash)"
-                )
-                raise BookError(Problem(file, step.line, "the kernel died", remedy)) from None
-            progress(index + 1, len(steps))
+    with TemporaryDirectory(prefix="shardwise-") as sockets:
+        if os.name == "posix":  # sockets in a private folder instead of open ports
+            manager.transport, manager.ip = "ipc", str(Path(sockets, "kernel"))
+        with client.setup_kernel(cleanup_kc=True, cwd=str(root), env=os.environ | ENVIRONMENT):
+            for index, (cell, step) in enumerate(zip(notebook.cells, steps, strict=True)):
+                try:
+                    client.execute_cell(cell, index)
+                except Raised as error:
+                    raise BookError(_raised(file, step, index + 1, error)) from None
+                except DeadKernelError:
+                    remedy = "the cell ended the Python process: look for a crash or for exit()"
+                    raise BookError(Problem(file, step.line, "the kernel died", remedy)) from None
+                progress(index + 1)
     return [[dict(output) for output in cell.outputs] for cell in notebook.cells]
 
 

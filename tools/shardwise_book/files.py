@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from shardwise_book.errors import BookError, Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +21,28 @@ def write_beside(path: Path, content: str) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what `write_beside` kept, or nothing where it is missing or damaged."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def read_text(root: Path, name: str) -> str:
+    """Return the text of a file that a person wrote.
+
+    Raises:
+        BookError: it is not UTF-8.
+    """
+    try:
+        return (root / name).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"not UTF-8: {error.reason} at byte {error.start}"
+        raise BookError(Problem(name, None, message, "save the file as UTF-8")) from None
 
 
 def replace_folder(new: Path, target: Path, old: Path) -> None:

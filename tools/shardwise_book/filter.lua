@@ -1,7 +1,7 @@
 -- What the book needs beyond pandoc: conditional content, callouts, numbers, references.
 -- It reads one JSON text from the metadata `shardwise` and leaves one in `shardwise-data`:
 --   in:  chapter (number or nil), classes (of the book's own CSS), keys (of the bibliography),
---        references ("here": list them on this page)
+--        references ("elsewhere": another page lists them; "here": this one; "end": at its end)
 --   out: title, labels, headings, refs, links, images, problems (each with a text to search for)
 
 local config
@@ -186,6 +186,9 @@ local function code_block(block)
   local fold, summary = block.attributes['code-fold'], block.attributes['code-summary']
   block.attributes['code-fold'], block.attributes['code-summary'] = nil, nil
   -- The first class is the language; pandoc decides whether it knows it.
+  if (block.classes[1] or ''):match '^{' then
+    problem(block.classes[1], 'this cell is inside another block', 'start it in the first column')
+  end
   local known = pandoc.List { block.classes[1], 'cell-code' }
   inspect(block, known, pandoc.List {}, 'code block')
   if not fold then return block end
@@ -200,11 +203,25 @@ end
 
 local function only_html(element)
   if element.format:match '^html' then return nil end
-  problem(element.text:match '[^\n]*', "raw " .. element.format .. " has no place in a page",
+  problem(element.text:match '%S*', "raw " .. element.format .. " has no place in a page",
     'write Markdown, math between $ signs, or raw {=html}')
 end
 
 -- Sections, equations, references -------------------------------------------------------------------
+
+local glued = false
+
+-- Markup that pandoc left as text: the author meant something by it.
+local function leftover(element)
+  if glued then return end
+  if element.text:match '^:::' then
+    glued = true -- the rest of the text follows from this
+    problem(element.text, "'" .. element.text .. "' is read as text", 'leave an empty line before it')
+  elseif element.text:match '^{[#.]' then
+    problem(element.text, "'" .. element.text .. "' belongs to nothing",
+      'put it after a heading, a table caption, an image or an equation $$ … $$')
+  end
+end
 
 local function header(element)
   inspect(element, pandoc.List { 'unnumbered', 'unlisted' }, pandoc.List { 'data-number' }, 'heading')
@@ -270,8 +287,9 @@ local function cite(element)
   local result = pandoc.Inlines {}
   for at, citation in ipairs(element.citations) do
     if not KINDS[label_kind(citation.id)] or #citation.prefix + #citation.suffix > 0 then
-      problem('@' .. citation.id, 'a cross-reference is mixed with other text or citations',
-        'write @' .. citation.id .. ' or [-@' .. citation.id .. '] by itself')
+      -- Also "@eq-x [@key]": Markdown reads the bracket as a part of the first, and Quarto drops it.
+      problem('@' .. citation.id, "'@" .. citation.id .. "' shares a citation with a cross-reference",
+        'a reference is @fig-x, [-@fig-x] or [@fig-x; @tbl-y], with a word before the next bracket')
     end
     if at > 1 then result:extend { pandoc.Str ',', pandoc.Space() } end
     local bare = citation.mode == 'SuppressAuthor' and ' bare' or ''
@@ -332,11 +350,15 @@ function Pandoc(doc)
     traverse = 'topdown',
     Div = div, Table = captioned_table, Figure = captioned_image, Image = image,
     CodeBlock = code_block, RawBlock = only_html, RawInline = only_html,
-    Header = header, Span = number_equation, Cite = cite, Link = link,
+    Header = header, Span = number_equation, Cite = cite, Link = link, Str = leftover,
   }
-  if config.references == 'here' then
+  if config.references == 'end' then
     doc.blocks:insert(pandoc.Header(2, 'References', { class = 'unnumbered' }))
     doc.blocks:insert(pandoc.Div({}, { id = 'refs' }))
+  end
+  doc = pandoc.utils.citeproc(doc)
+  if config.references == 'elsewhere' then
+    doc.blocks = doc.blocks:walk { Div = function(d) if d.identifier == 'refs' then return {} end end }
   end
   doc.blocks = doc.blocks:walk { Header = heading }
   doc.meta.shardwise = nil

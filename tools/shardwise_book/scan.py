@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shardwise_book.errors import BookError, Problem, raise_any
+from shardwise_book.files import read_text
 from shardwise_book.settings import Schema, flag, one_of, read, text
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def scan(root: Path, file: str) -> Chapter:
     Raises:
         BookError: everything in the file that is outside the subset and visible line by line.
     """
-    scanner = _Scanner(file, (root / file).read_text(encoding="utf-8").splitlines())
+    scanner = _Scanner(file, read_text(root, file).removesuffix("\n").split("\n"))
     meta = scanner.front_matter()
     parts = list(scanner.parts())
     title = meta.get("title")

@@ -1,0 +1,262 @@
+"""Each mistake an author can make stops the build with file, line and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from book.books import SETTINGS, Book
+
+# What stands in the chapter after its title and an empty line; the line, the message, the remedy.
+TEXT_MISTAKES = {
+    "unknown figure": ("See @fig-none.", 3, "'fig-none'", "there is none of this kind"),
+    "near miss": ("See @sec-ona.", 3, "'sec-ona'", "labels of this kind: sec-one"),
+    "missing key": ("As in [@nobody2000].", 3, "no entry 'nobody2000'", "add the entry"),
+    "key after reference": ("See @sec-one [@knuth1984].", 3, "shares a citation", "a word before"),
+    "duplicate label": ("## A {#sec-a}\n\n## B {#sec-a}", 5, "'sec-a' is used twice", "of its own"),
+    "reference without number": (
+        "## A {#sec-a .unnumbered}\n\n@sec-a",
+        5,
+        "'sec-a' has no number",
+        "write a link",
+    ),
+    "unknown div": ("::: {.panel-tabset}\n:::", 3, "class 'panel-tabset'", "the subset"),
+    "unknown span": ("A [word]{.aside}.", 3, "class 'aside'", "the subset"),
+    "unknown callout attribute": (
+        '::: {.callout-note icon="false"}\nText.\n:::',
+        3,
+        "attribute 'icon'",
+        "leave it out",
+    ),
+    "open div": ("::: {.callout-note}\nText.", 3, "not closed", "':::'"),
+    "closed twice": ("Text.\n\n:::", 5, "closes nothing", "open a div"),
+    "div glued to text": (
+        "Text.\n::: {.callout-note}\nText.\n:::",
+        4,
+        "':::' is read as text",
+        "empty line",
+    ),
+    "open fence": ("```python\nx = 1", 3, "not closed", "```"),
+    "shortcode": ("{{< video a.mp4 >}}", 3, "shortcodes", "itself"),
+    "other language": ("```{r}\n1\n```", 3, "cannot run a cell '{r}'", "```{python}"),
+    "mermaid": ("```{mermaid}\na\n```", 3, "cannot run a cell '{mermaid}'", "```{python}"),
+    "cell with attributes": ("```{python #a}\n1\n```", 3, "'{python #a}'", "#| key: value"),
+    "indented cell": ("- a\n\n  ```{python}\n  1\n  ```", 5, "indented", "first column"),
+    "code with attributes": (
+        '```{.python filename="a.py"}\n1\n```',
+        3,
+        "code block",
+        "```language",
+    ),
+    "other inline": ("So `{r} 1 + 1` is.", 3, "`{r} 1 + 1`", "`{python} expression`"),
+    "bad option": ("```{python}\n#| ecco: false\n1\n```", 4, "unknown setting 'ecco'", "echo"),
+    "bad value": (
+        "```{python}\n\n```\n\n```{python}\n#| echo: maybe\n1\n```",
+        8,
+        "'maybe'",
+        "true or false",
+    ),
+    "bad YAML": ("```{python}\n#| echo: [\n1\n```", 4, "broken YAML", "key: value"),
+    "figure cell without caption": (
+        "```{python}\n#| label: fig-a\n1\n```",
+        3,
+        "no caption",
+        "fig-cap",
+    ),
+    "caption without label": ("```{python}\n#| fig-cap: A\n1\n```", 3, "needs a label", "fig-name"),
+    "table cell": ("```{python}\n#| label: tbl-a\n1\n```", 3, "cannot be 'tbl-a'", "::: {#tbl-a}"),
+    "figure without caption": (
+        '::: {#fig-a}\n![](dot.svg){fig-alt="A"}\n:::',
+        3,
+        "no caption",
+        "paragraph",
+    ),
+    "image without alt text": ("Text.\n\n![](dot.svg)", 5, "no alt text", 'fig-alt="…"'),
+    "missing image": ("![A dot](dott.svg)", 3, "'dott.svg' does not exist", "relative"),
+    "image outside": ("![A dot](../../../dot.svg)", 3, "does not exist", "inside the project"),
+    "missing chapter": ("[x](two.qmd#sec-two)", 3, "'two.qmd' is no chapter", "relative"),
+    "second title": ("# Again", 3, "one title", "'##'"),
+    "equation label nowhere": ("Text {#eq-a}", 3, "belongs to nothing", "equation"),
+    "raw LaTeX": ("A \\newpage here.", 3, "raw tex", "{=html}"),
+    "broken equation": ("$$ \\frac{1 $$", 3, "CouldNotConvertTeXMath", "correct"),
+    "unknown attribute on image": (
+        '![A](dot.svg){fig-align="left"}',
+        3,
+        "'fig-align'",
+        "leave it out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_MISTAKES)
+def test_text_mistakes(tmp_path: Path, name: str) -> None:
+    text, line, message, remedy = TEXT_MISTAKES[name]
+    book = Book(
+        tmp_path, {"chapter/one.qmd": f"# One {{#sec-one}}\n\n{text}\n"}, "bibliography: a.bib\n"
+    )
+    book.write("a.bib", "@misc{knuth1984, title={Literate programming}}\n")
+    book.write("chapter/dot.svg", "<svg/>")
+    book.write("_book/index.html", "the previous book")
+    book.write("_book/.shardwise-book", "")
+    problems = book.problems()
+    assert [(p.file, p.line) for p in problems] == [("chapter/one.qmd", line)], problems
+    assert message in problems[0].message
+    assert remedy in problems[0].remedy
+
+
+CELL_MISTAKES = """# Cells
+
+```{python}
+def deep():
+    raise OSError("no such luck")
+```
+
+```{python}
+x = 1
+
+deep()
+```
+"""
+
+
+def test_a_cell_that_raises(tmp_path: Path) -> None:
+    (problem,) = Book(tmp_path, {"chapter/one.qmd": CELL_MISTAKES}).problems()
+    assert str(problem).startswith("chapter/one.qmd:11: the cell raised OSError: no such luck")
+    assert "correct the cell" in problem.remedy
+
+
+def test_an_inline_expression_that_raises(tmp_path: Path) -> None:
+    (problem,) = Book(
+        tmp_path, {"one.qmd": "# One\n\nText.\n\nIs `{python} 1 / 0` much?\n"}
+    ).problems()
+    assert (problem.file, problem.line) == ("one.qmd", 5)
+    assert "ZeroDivisionError" in problem.message
+
+
+def test_a_kernel_that_dies(tmp_path: Path) -> None:
+    text = "# One\n\n```{python}\nimport os\nos._exit(3)\n```\n"
+    (problem,) = Book(tmp_path, {"one.qmd": text}).problems()
+    assert (problem.line, problem.message) == (4, "the kernel died")
+
+
+OUTPUTS = """# Outputs
+
+```{python}
+from IPython.display import HTML, Latex, SVG
+HTML("<b>bold</b>")
+```
+
+```{python}
+Latex("$x$")
+```
+
+```{python}
+import warnings
+warnings.warn("about to change")
+```
+
+```{python}
+SVG('<svg xmlns="http://www.w3.org/2000/svg"/>')
+```
+
+Nothing: `{python} None`.
+"""
+
+
+def test_outputs_that_a_page_cannot_show(tmp_path: Path) -> None:
+    book = Book(tmp_path, {"one.qmd": OUTPUTS})
+    html, latex, stderr, nothing = book.problems()
+    assert (html.line, html.message) == (3, "the cell's output is text/html")
+    assert "load scripts from another site" in html.remedy
+    assert (latex.line, latex.message) == (8, "the cell's output is text/latex")
+    assert stderr.line == 12
+    assert "stderr" in stderr.message
+    assert "#| warning: true" in stderr.remedy
+    assert nothing.line == 21
+    book.write(
+        "one.qmd",
+        "# One\n\n" + "\n".join(OUTPUTS.split("\n")[2:4] + ["```"] + OUTPUTS.split("\n")[15:19]),
+    )
+    (alt,) = book.problems()
+    assert (alt.line, "no alt text" in alt.message, "fig-alt" in alt.remedy) == (7, True, True)
+
+
+SETTINGS_MISTAKES = {
+    "unknown key": ("book:\n", "book:\n  sidebar: true\n", 6, "unknown setting 'book.sidebar'"),
+    "wrong value": ("mathml", "katex", 11, "'format.html.html-math-method' is 'katex'"),
+    "missing file": ("style.css", "stile.css", 13, "file 'stile.css' does not exist"),
+    "missing chapter": ("[index.qmd", "[index.qmd, none.qmd", 8, "file 'none.qmd' does not exist"),
+    "no index": ("[index.qmd", "[one.qmd, index.qmd", 8, "a book starts with index.qmd"),
+    "twice": ("[index.qmd", "[index.qmd, index.qmd", 8, "'index.qmd' is listed twice"),
+    "same key": ("lang: en\n", "lang: en\nlang: en\n", 5, "'lang' is set twice"),
+    "required": (
+        "    number-sections: true\n",
+        "",
+        None,
+        "'format.html.number-sections' is missing",
+    ),
+    "broken": ("lang: en", "lang: [en", 5, "broken YAML"),
+    "not a mapping": ("  type: book\n  execute-dir: project\n", "  - book\n", 2, "not a mapping"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS_MISTAKES)
+def test_settings_mistakes(tmp_path: Path, name: str) -> None:
+    old, new, line, message = SETTINGS_MISTAKES[name]
+    book = Book(tmp_path, {})
+    settings = SETTINGS.format(chapters="index.qmd", more="")
+    assert old in settings
+    book.write("_quarto.yml", settings.replace(old, new, 1))
+    problem = next(p for p in book.problems() if message in p.message)
+    assert (problem.file, problem.line) == ("_quarto.yml", line)
+    assert problem.remedy
+
+
+def test_a_title_is_needed_once(tmp_path: Path) -> None:
+    chapters = {
+        "a.qmd": "Text.\n",
+        "b.qmd": "---\ntitle: B\n---\n\n# B\n",
+        "c.qmd": "---\ntitle: C\n",
+    }
+    messages = [(p.file, p.message) for p in Book(tmp_path, chapters).problems()]
+    assert ("a.qmd", "the chapter has no title") in messages
+    assert ("b.qmd", "two titles: front matter and '# …'") in messages
+    assert ("c.qmd", "the front matter does not end") in messages
+
+
+def test_mistakes_of_all_chapters_are_listed_together(tmp_path: Path) -> None:
+    chapters = {f"{name}.qmd": f"# {name}\n\n@fig-{name} and @nobody\n" for name in "ab"}
+    lines = [f"{p.file}:{p.line}" for p in Book(tmp_path, chapters).problems()]
+    assert lines == ["a.qmd:3", "b.qmd:3"]  # a missing key is found before a missing figure
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    book = Book(tmp_path, {"one.qmd": ""})
+    (tmp_path / "one.qmd").write_bytes(b"# One\n\xff\n")
+    (problem,) = book.problems()
+    assert "UTF-8" in problem.message
+
+
+def test_a_page_that_the_check_refuses(tmp_path: Path) -> None:
+    text = '# One\n\n```{=html}\n<script src="https://example.org/a.js"></script>\n```\n'
+    book = Book(tmp_path, {"one.qmd": text})
+    assert any("example.org" in problem.message for problem in book.problems())
+
+
+@pytest.mark.parametrize("kind", ["file", "project", "strange"])
+def test_the_output_folder_must_be_a_book(tmp_path: Path, kind: str) -> None:
+    book = Book(tmp_path, {})
+    if kind == "file":
+        book.write("_book", "a file")
+    elif kind == "project":
+        book.write(
+            "_quarto.yml",
+            SETTINGS.format(chapters="index.qmd", more="").replace(
+                "type: book", "type: book\n  output-dir: ."
+            ),
+        )
+    else:
+        book.write("_book/holiday.txt", "precious")
+    (problem,) = book.problems()
+    assert "the output folder" in problem.message
+    assert "empty folder" in problem.remedy
