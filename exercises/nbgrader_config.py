@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-COURSE = Path(__file__).resolve().parent
+COURSE = Path(__file__).absolute().parent
 
 # nbgrader starts `alembic` by name, which sits beside the Python that runs us.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

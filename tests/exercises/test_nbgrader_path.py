@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import csv
-import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -20,10 +18,11 @@ from support import ROOT
 
 from shardwise_grading.__main__ import main
 from shardwise_grading.course import Row, nbgrader
-from shardwise_grading.sample import SampleClass, Student, read_class, results_table
+from shardwise_grading.sample import SampleClass, Student, copy_course, read_class, results_table
 
 ASSIGNMENT = "distributed-training"
-FILE = "2-stage-2-memory.ipynb"
+NOTEBOOK = "2-stage-2-memory"
+FILE = f"{NOTEBOOK}.ipynb"
 GRADED = {"all-right": 10.0, "partly-right": 4.0, "asks-the-library": 1.0, "untouched": 0.0}
 HIDDEN = ROOT / "exercises" / "hidden"
 SOURCE = ROOT / "exercises" / "source" / ASSIGNMENT
@@ -109,8 +108,9 @@ class TestSampleClass:
     @pytest.mark.parametrize("student", GRADED)
     def test_feedback_holds_no_hidden_check_and_no_solution(self, graded, student):
         text = feedback_text(graded, student)
-        handed_in = (graded.course / "submitted" / student / ASSIGNMENT / FILE).read_text()
-        forbidden = hidden_code() | {line for line in solution_code() if line not in handed_in}
+        path = graded.course / "submitted" / student / ASSIGNMENT / FILE
+        own = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+        forbidden = {line for line in hidden_code() | solution_code() if line not in own}
         assert len(forbidden) > 40
         assert not [line for line in forbidden if line in text]
 
@@ -131,33 +131,28 @@ class TestRelease:
                 assert word not in text
             assert "# Your code here." in text
 
-    def test_the_stub_is_python_and_fails_the_visible_checks(self, graded, capfd):
-        path = graded.course / "release" / ASSIGNMENT / FILE
-        for cell in nbformat.read(path, as_version=4).cells:
+    def test_the_stub_is_python(self, graded):
+        for cell in nbformat.read(
+            graded.course / "release" / ASSIGNMENT / FILE, as_version=4
+        ).cells:
             if cell.cell_type == "code":
                 ast.parse(cell.source)
+
+    def test_validate_tells_a_stub_from_a_solution(self, graded):
         lines = []
-        nbgrader(graded.course, "validate", str(path), on_line=lines.append)
-        assert "VALIDATION FAILED ON 2 CELL(S)" in "".join(lines)
-
-    def test_a_solved_one_validates(self, graded):
-        lines = []
-        path = graded.course / "submitted" / "all-right" / ASSIGNMENT / FILE
-        nbgrader(graded.course, "validate", str(path), on_line=lines.append)
-        assert "Success! Your notebook passes all the tests." in "".join(lines)
-
-    def test_the_source_validates_with_its_hidden_cells(self, graded):
-        lines = []
-        path = graded.course / "source" / ASSIGNMENT / FILE
-        nbgrader(graded.course, "validate", str(path), on_line=lines.append)
-        assert "Success! Your notebook passes all the tests." in "".join(lines)
+        for folder in ("release", "submitted/all-right", "source"):
+            path = graded.course / folder / ASSIGNMENT / FILE
+            shutil.copy2(path, graded.course / f"{folder.partition('/')[0]}.ipynb")
+        names = ("release.ipynb", "submitted.ipynb", "source.ipynb")
+        nbgrader(graded.course, "validate", *names, on_line=lines.append)
+        verdicts = re.findall(r"VALIDATION FAILED ON \d CELL|Success!", "".join(lines))
+        assert verdicts == ["VALIDATION FAILED ON 2 CELL", "Success!", "Success!"]
 
 
+@pytest.mark.long
 def test_submissions_are_collected_from_an_exchange(graded, tmp_path):
     course = tmp_path / "course"
-    for name in ("nbgrader_config.py", "source", "release", "gradebook.db"):
-        copy = shutil.copytree if (graded.course / name).is_dir() else shutil.copy2
-        copy(graded.course / name, (course.mkdir(exist_ok=True), course / name)[1])
+    shutil.copytree(graded.course, course, ignore=shutil.ignore_patterns("submitted", "feedback"))
     exchange = tmp_path / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
@@ -168,23 +163,89 @@ def test_submissions_are_collected_from_an_exchange(graded, tmp_path):
     nbgrader(course, "release_assignment", ASSIGNMENT, *where)
     nbgrader(student, "submit", ASSIGNMENT, "--student=ada", *where)
     nbgrader(course, "collect", ASSIGNMENT, *where)
-    (collected,) = (course / "submitted").rglob("*.ipynb")
+    (collected,) = (course / "submitted" / "ada").rglob("*.ipynb")
     assert collected.read_text() == (student / ASSIGNMENT / FILE).read_text()
 
 
-def test_plain_commands_need_no_settings(graded, tmp_path):
-    """As the README says it: from the course folder, with nothing but nbgrader itself."""
+@pytest.mark.long
+def test_plain_commands_need_nothing_but_the_course_folder(graded, tmp_path):
+    """The program by its full path, with neither the environment on PATH nor any setting."""
     course = tmp_path / "course"
-    course.mkdir()
-    for name in ("nbgrader_config.py", "source", "hidden"):
-        (course / name).symlink_to(ROOT / "exercises" / name)
-    target = course / "submitted" / "all-right"
-    shutil.copytree(graded.course / "submitted" / "all-right", target)
+    copy_course(ROOT / "exercises", course)
+    shutil.copytree(graded.course / "submitted" / "all-right", course / "submitted" / "all-right")
     tool = Path(sys.executable).parent / "nbgrader"
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     for command in ("generate_assignment", "autograde"):
-        subprocess.run(
-            [tool, command, ASSIGNMENT], cwd=course, env=environment, check=True, capture_output=True
-        )
-    assert (course / "gradebook.db").is_file()
-    assert (course / "autograded" / "all-right" / ASSIGNMENT / FILE).is_file()
+        subprocess.run([tool, command, ASSIGNMENT], cwd=course, env=environment, check=True)
+    notebook = nbformat.read(course / "autograded" / "all-right" / ASSIGNMENT / FILE, as_version=4)
+    assert outputs(notebook, "stage2-bytes-hidden")[-1].data["text/plain"] == "8.0"
+
+
+class TestWheel:
+    @pytest.fixture(scope="class")
+    def wheel(self, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("wheel")
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+        (path,) = folder.glob("*.whl")
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+
+    def test_holds_the_grader(self, wheel):
+        assert "shardwise_grading/runner.py" in wheel
+
+    def test_holds_neither_checks_nor_solutions_nor_notebooks(self, wheel):
+        assert not [name for name in wheel if "hidden" in name or name.endswith(".ipynb")]
+        lines = {line.encode() for line in hidden_code() | {"BEGIN SOLUTION", "def stage2_bytes("}}
+        found = {line for line in lines for content in wheel.values() if line in content}
+        assert not found
+
+
+class TestCommand:
+    @pytest.mark.parametrize("arguments", [["--help"], ["sample", "--help"]])
+    def test_help(self, arguments, capsys):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 0
+        assert "sample" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("option", "missing"), [("--course", "nbgrader_config.py"), ("--class", "class.toml")]
+    )
+    def test_says_what_is_missing(self, option, missing, capsys, tmp_path, monkeypatch):
+        monkeypatch.chdir(ROOT)
+        assert main(["sample", option, str(tmp_path)]) == 2
+        error = " ".join(capsys.readouterr().err.split())
+        assert missing in error
+        assert f"give {option}" in error
+
+    def test_does_not_write_into_a_folder_that_exists(self, capsys, tmp_path):
+        assert main(["sample", "--keep", str(tmp_path)]) == 2
+        assert "exists already" in " ".join(capsys.readouterr().err.split())
+
+    def test_a_command_that_fails_is_named_with_its_words(self, graded):
+        with pytest.raises(RuntimeError, match="nbgrader generate_assignment no-such failed"):
+            nbgrader(graded.course, "generate_assignment", "no-such")
+
+
+class TestTable:
+    SAMPLE = SampleClass(
+        "a", (Student("x", "about x", {"1-one": 3}), Student("y", "about y", needs_human=True))
+    )
+
+    def rows(self, points, problem):
+        return [Row("x", {"1-one": points}, {"1-one": 5.0}), Row("y", problem=problem)]
+
+    def test_counts_no_surprise_when_all_is_as_expected(self):
+        table, surprises = results_table(self.SAMPLE, self.rows(3.0, "torn"))
+        assert surprises == 0
+        assert table.row_count == 2
+
+    @pytest.mark.parametrize(("points", "problem"), [(4.0, "torn"), (3.0, "")])
+    def test_counts_what_differs(self, points, problem):
+        assert results_table(self.SAMPLE, self.rows(points, problem))[1] == 1
+
+    def test_the_class_that_ships_has_the_four_kinds_and_a_delegating_one(self):
+        sample = read_class(ROOT / "tests" / "sample_class")
+        assert {student.id for student in sample.students} == {*GRADED, "broken-json"}
+        assert {s.id: s.points[NOTEBOOK] for s in sample.students if not s.needs_human} == GRADED
