@@ -18,7 +18,7 @@ const ROLES = /** @type {const} */ ({
   activations: ['activations', 'A'],
 });
 const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state', activations: 'activations' };
-const NARROW = 480;
+const NARROW = 560;
 
 /** @param {State} state */
 function amounts(state) {
@@ -40,7 +40,7 @@ function axisEnd(state) {
 /** @param {State} state */
 function verdict(state) {
   const over = amounts(state).total - state.gpu * GB;
-  if (fits(state)) return `✓ fits in ${state.gpu} GB, ${formatBytes(Math.max(0, -over))} to spare`;
+  if (fits(state)) return `✓ fits, ${formatBytes(Math.max(0, -over))} to spare`;
   return `✕ ${formatBytes(over)} more than ${state.gpu} GB`;
 }
 
@@ -101,7 +101,7 @@ function ghostBar({ x, end, ghost, width, barTop, barHeight }) {
 /** @param {{ at: number, gpu: number, width: number, barTop: number, barHeight: number }} place */
 function gpuLine({ at, gpu, width, barTop, barHeight }) {
   const text = `${gpu} GB GPU`;
-  const anchor = at + textWidth(text, 14) > width ? 'end' : 'start';
+  const anchor = at + textWidth(text, 15) > width ? 'end' : 'start';
   return markup`<path d="M${at} ${barTop - 40}V${barTop + barHeight + 12}" class="sw-memory-gpu sw-stroke-text"/>
 <text x="${at + (anchor === 'end' ? -6 : 6)}" y="${barTop - 30}" text-anchor="${anchor}" class="sw-small sw-strong sw-fill-text">${text}</text>`;
 }
@@ -110,7 +110,7 @@ function gpuLine({ at, gpu, width, barTop, barHeight }) {
 const axis = (end, x, y, width) => markup`<path d="M0 ${y}H${width}" class="sw-line sw-stroke-rule"/>
 ${ticks(end, width < NARROW ? 4 : 8).map(
   (bytes) => markup`<path d="M${x(bytes)} ${y}v4" class="sw-line sw-stroke-rule"/>
-${x(bytes) < width - 16 && markup`<text x="${x(bytes)}" y="${y + 18}" text-anchor="${bytes ? 'middle' : 'start'}" class="sw-small sw-fill-muted">${bytes ? formatBytes(bytes) : '0'}</text>`}`,
+${x(bytes) < width - 32 && markup`<text x="${x(bytes)}" y="${y + 18}" text-anchor="${bytes ? 'middle' : 'start'}" class="sw-small sw-fill-muted">${bytes ? formatBytes(bytes) : '0'}</text>`}`,
 )}`;
 
 /** @param {State} state @param {keyof typeof ROLES} kind @param {number} bytes @param {number} y @param {number} width */
@@ -118,7 +118,7 @@ function row(state, kind, bytes, y, width) {
   const [role, letter] = ROLES[kind];
   const share = kind === 'activations' ? 'on every device' : isSplit(kind, state.stage) ? `split over ${state.devices.toLocaleString('en-US')}` : 'a copy on every device';
   return markup`<g>${swatch(role, letter, 0, y)}<text x="28" y="${y + 15}" class="sw-body sw-fill-text">${NAMES[kind]}</text>
-${width >= NARROW && markup`<text x="${180}" y="${y + 15}" class="sw-body sw-fill-muted">${kind !== 'activations' && `${recipeOf(state)[kind]} bytes each, `}${share}</text>`}
+${width >= NARROW && markup`<text x="180" y="${y + 15}" class="sw-small sw-fill-muted">${kind !== 'activations' && `${recipeOf(state)[kind]} bytes each, `}${share}</text>`}
 <text x="${width}" y="${y + 15}" text-anchor="end" class="sw-body sw-number sw-fill-text">${formatBytes(bytes)}</text></g>`;
 }
 
@@ -129,8 +129,8 @@ function stages(state, y, width) {
 ${STAGES.map((stage, i) => {
     const chosen = stage === state.stage;
     return markup`<rect x="${i * cell + 1}" y="${y + 22}" width="${cell - 2 - (i < 3 ? 6 : 0)}" height="48" rx="4" class="sw-memory-stage ${chosen ? 'sw-stroke-text' : 'sw-stroke-rule'}"/>
-<text x="${i * cell + 10}" y="${y + 41}" class="sw-small sw-fill-muted">stage ${stage}</text>
-<text x="${i * cell + 10}" y="${y + 61}" class="sw-body sw-number ${chosen && 'sw-strong'} sw-fill-text">${fewestText(fewestDevices({ ...state, stage }))}</text>`;
+<text x="${i * cell + 8}" y="${y + 41}" class="sw-small sw-fill-muted">stage ${stage}</text>
+<text x="${i * cell + 8}" y="${y + 61}" class="${width < NARROW ? 'sw-small' : 'sw-body'} sw-number ${chosen && 'sw-strong'} sw-fill-text">${fewestText(fewestDevices({ ...state, stage }))}</text>`;
   })}`;
 }
 

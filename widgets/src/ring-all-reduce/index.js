@@ -10,7 +10,7 @@ import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, ph
 /** @typedef {{ devices: number, step: number, steps: Run }} State */
 /** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
 
-const NARROW = 480;
+const NARROW = 560;
 const HEADER = 76;
 const CELL_HEIGHT = 40;
 const GAP = 24;
@@ -19,7 +19,7 @@ const GAP = 24;
 function layout(run, width) {
   const n = run.devices;
   const narrow = width < NARROW;
-  const [left, rail] = narrow ? [28, 16] : [84, 28];
+  const [left, rail] = narrow ? [28, 16] : [80, 28];
   const pitch = Math.min(120, (width - left - rail) / n);
   const gap = narrow ? 4 : 8;
   const bottom = HEADER + n * CELL_HEIGHT + (n - 1) * GAP;
@@ -84,19 +84,19 @@ function headline(run, step, narrow) {
 /** What the marks and the ring mean. @param {Layout} place @param {string} id @param {number} y */
 const legend = (place, id, y) => markup`${[0, 1, 2].map((i) => markup`<rect x="${i * 7}" y="${y + 4}" width="5.5" height="5" class="${i < 2 ? 'sw-fill-gradients' : 'sw-fill-rule'}"/>`)}
 <text x="28" y="${y + 11}" class="sw-small sw-fill-muted">marks: the devices in the sum</text>
-<g transform="translate(${place.narrow ? '0 24' : '248 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="url(#${id}-optimizer)" class="sw-ring-done sw-stroke-text"/>
-<text x="28" y="${y + 11}" class="sw-small sw-fill-muted">ringed: finished, all devices are in it</text></g>`;
+<g transform="translate(${place.narrow ? '0 24' : '272 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="url(#${id}-optimizer)" class="sw-ring-done sw-stroke-text"/>
+<text x="28" y="${y + 11}" class="sw-small sw-fill-muted">ringed: a finished sum</text></g>`;
 
 /** @param {import('./model.js').Cell} cell @param {{ x: number, y: number, width: number, n: number, id: string, arrived: boolean }} place */
 function drawCell(cell, { x, y, width, n, id, arrived }) {
   const middle = x + width / 2;
   const ink = cell.done ? 'sw-on-optimizer' : cell.spent ? 'sw-fill-muted' : 'sw-fill-text';
   const mark = (width - 8) / n;
-  const plate = String(cell.value).length * 9 + 6;
+  const plate = String(cell.value).length * 11 + 6;
   return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}">
 <rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="url(#${id}-optimizer)"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
 ${cell.done && markup`<rect x="${middle - Math.min(plate, width - 6) / 2}" y="${y + 8}" width="${Math.min(plate, width - 6)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
-<text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 36 ? 'sw-small' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
+<text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 40 ? 'sw-tiny' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
 ${!cell.done && Array.from({ length: n }, (_, device) => markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 9}" width="${Math.max(1.5, mark - 1.5)}" height="5" class="${cell.from.includes(device) ? (cell.spent ? 'sw-fill-muted' : 'sw-fill-gradients') : 'sw-fill-rule'}"/>`)}</g>`;
 }
 

@@ -1,0 +1,479 @@
+"""Both widgets in a page from disk, with no network: by keyboard, in both themes, at all widths."""
+
+# ruff: noqa: E501 - a line of script is easier to read whole
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from support import ROOT
+
+from shardwise.distributed import fewest_devices, zero_memory_per_device
+from shardwise_widgets import MemoryBudget, RingAllReduce
+from shardwise_widgets.base import built
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from shardwise_widgets.base import ShardwiseWidget
+
+AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
+THEMES = ("light", "dark")
+Open = "Callable[..., Page]"
+
+
+def mount_of(widget: ShardwiseWidget) -> str:
+    """The HTML branch of what the widget puts into the book."""
+    match = re.search(r"````\{=html\}\n(.*?)\n````", widget.book_markdown(), re.DOTALL)
+    assert match is not None
+    return match[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("a page")
+    for name in ("look.css", "widgets.css"):
+        (folder / name).write_text(built(name), encoding="utf-8")
+    mounts = mount_of(MemoryBudget()), mount_of(RingAllReduce(devices=4, step=0))
+    for theme in THEMES:
+        (folder / f"{theme}.html").write_text(
+            f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Widgets</title>
+<meta name="viewport" content="width=device-width">
+<link rel="stylesheet" href="look.css"><link rel="stylesheet" href="widgets.css">
+<style>body {{ margin: 0 8px; background: var(--sw-page); color: var(--sw-text) }}
+body.quarto-dark {{ color-scheme: dark }}</style></head>
+<body class="quarto-{theme}"><main><h1>Widgets</h1>{"<p>Between.</p>".join(mounts)}
+<button id="after">After</button><div style="height: 2000px"></div></main>
+{built("page.html")}</body></html>""",
+            encoding="utf-8",
+        )
+    return folder
+
+
+@pytest.fixture
+def open_page(browser: Browser, site: Path) -> Iterator[Callable[..., Page]]:
+    """Open the page in a context of its own; anything but a file, and any error, fails the test."""
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    def visit(theme: str = "light", query: str = "", *, width: int = 1280, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        context.set_offline(True)
+        page = context.new_page()
+        page.on("request", lambda r: r.url.startswith("file:") or wrong.append(r.url))
+        page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto((site / f"{theme}.html").as_uri() + query)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def memory(page: Page) -> Any:
+    return page.locator('figure[data-widget="MemoryBudget"]')
+
+
+def ring(page: Page) -> Any:
+    return page.locator('figure[data-widget="RingAllReduce"]')
+
+
+def text_of(figure: Any) -> str:
+    """All that a figure's drawing and sentence say, with ordinary spaces."""
+    drawn = figure.locator(".sw-drawing").text_content() + figure.locator("output").text_content()
+    return str(drawn).replace("\u00a0", " ")
+
+
+def gb(size: float) -> str:
+    """A size as the widgets write it, computed apart from them."""
+    return f"{float(f'{size / 1e9:.3g}'):g} GB"
+
+
+def test_it_is_drawn_at_once_and_by_no_request(open_page: Any) -> None:
+    page = open_page()
+    for figure in (memory(page), ring(page)):
+        expect(figure).to_have_attribute("data-ready", "")
+        assert figure.locator("svg.sw-svg").count() == 1
+    assert gb(zero_memory_per_device(7.5e9, 64, 0)) in text_of(memory(page))
+
+
+def test_without_a_script_the_first_frame_stands(open_page: Any) -> None:
+    page = open_page(java_script_enabled=False)
+    expect(memory(page).locator("svg.sw-svg")).to_be_visible()
+    expect(memory(page).get_by_role("slider").first).to_be_hidden()
+    expect(ring(page).locator("output")).to_contain_text("4 devices in a ring")
+
+
+def test_the_memory_budget_by_keyboard(open_page: Any) -> None:
+    page = open_page()
+    figure = memory(page)
+
+    def press(control: Any, *keys: str) -> str:
+        control.focus()
+        for key in keys:
+            page.keyboard.press(key)
+        return text_of(figure)
+
+    params = figure.get_by_role("slider", name="Parameters")
+    assert "2 T parameters" in press(params, "End")
+    assert "0.1 B parameters" in press(params, "Home")
+    assert "0.105 B parameters" in press(params, "ArrowRight")
+    assert params.get_attribute("aria-valuetext").startswith("0.105")
+    press(params, "End")
+
+    assert gb(zero_memory_per_device(2e12, 64, 3)) in press(
+        figure.get_by_role("radio", name="0"), "ArrowRight", "ArrowRight", "ArrowRight"
+    )
+    devices = figure.get_by_role("slider", name="Devices")
+    assert "on 4,096 devices" in press(devices, "End")
+    assert gb(zero_memory_per_device(2e12, 4096, 3)) in text_of(figure)
+    assert "on 1 device:" in press(devices, "Home")
+
+    fewest = fewest_devices(2e12, 3, 192e9)
+    assert f"at stage 3: {fewest}." in press(
+        figure.get_by_role("combobox", name="GPU memory"), "End"
+    )
+    recipes = figure.get_by_role("combobox", name="Bytes per parameter")
+    fewest = fewest_devices(2e12, 3, 192e9, recipe="2+4+12")
+    assert f"at stage 3: {fewest}." in press(recipes, "ArrowDown")
+    press(recipes, "Home")
+    fewest = fewest_devices(2e12, 3, 192e9, activation_bytes=2e9)
+    activations = figure.get_by_role("slider", name="Activations")
+    assert f"at stage 3: {fewest}." in press(activations, "ArrowRight", "ArrowRight")
+
+
+def test_the_ring_by_keyboard(open_page: Any) -> None:
+    page = open_page()
+    figure = ring(page)
+    step = figure.get_by_role("slider", name="Step")
+    said = figure.locator("output")
+    step.focus()
+    page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("Step 1 of 6, reduce-scatter")
+    page.keyboard.press("End")
+    expect(said).to_contain_text("Every device holds the whole sum.")
+    expect(said).to_contain_text("16 of 16 cells")
+    page.keyboard.press("Home")
+    expect(said).to_contain_text("Start")
+
+    for name, sentence in (
+        ("Next step", "Step 1 of 6"),
+        ("Last step", "Step 6 of 6"),
+        ("Previous step", "Step 5 of 6"),
+        ("First step", "Start"),
+    ):
+        figure.get_by_role("button", name=name).focus()
+        page.keyboard.press("Enter")
+        expect(said).to_contain_text(sentence)
+    for key, sentence in (("ArrowRight", "Step 1"), ("End", "Step 6"), ("ArrowLeft", "Step 5")):
+        page.keyboard.press(key)  # the focus is on a button
+        expect(said).to_contain_text(sentence)
+    page.keyboard.press("Home")
+
+    figure.get_by_role("slider", name="Devices").focus()
+    page.keyboard.press("End")
+    expect(said).to_contain_text("8 devices in a ring")
+    step.focus()
+    page.keyboard.press("End")
+    expect(said).to_contain_text("Step 14 of 14, all-gather")
+    assert figure.locator(".sw-ring-done").count() == 64 + 1  # the legend shows one
+
+
+def test_every_control_is_reached_by_tab_named_and_shows_its_focus(open_page: Any) -> None:
+    page = open_page()
+    seen = []
+    while True:
+        page.keyboard.press("Tab")
+        at = page.evaluate(
+            """() => {
+              const element = document.activeElement;
+              const shown = element.matches('.sw-radio') ? element.nextElementSibling : element;
+              const style = getComputedStyle(shown);
+              return {
+                id: element.id, name: element.ariaLabel ?? element.labels?.[0]?.textContent ?? element.textContent,
+                outline: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
+                keeps: element.hasAttribute('data-lm-suppress-shortcuts'),
+                height: shown.getBoundingClientRect().height,
+              };
+            }"""
+        )
+        if at["id"] == "after":
+            break
+        seen.append(at)
+        assert len(seen) < 40, "Tab goes round in circles"
+    assert len(seen) == 7 + 8
+    for at in seen:
+        assert at["name"].strip(), at
+        assert at["outline"], at
+        assert at["keeps"], at
+        assert at["height"] >= 40, at
+
+
+def test_the_address_opens_a_state_and_follows_it(open_page: Any) -> None:
+    page = open_page(query="?ring=6,7&memory=7e10,100,3,141,2-0-8,2.5#sec")
+    expect(ring(page).locator("output")).to_contain_text("Step 7 of 10, all-gather")
+    said = memory(page).locator("output")
+    expect(said).to_contain_text("ZeRO stage 3 on 100\u00a0devices")
+    fewest = fewest_devices(70e9, 3, 141e9, recipe="2+0+8", activation_bytes=2.5e9)
+    expect(said).to_contain_text(f"at stage 3: {fewest}.")
+
+    ring(page).get_by_role("slider", name="Step").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url(re.compile(r"\?memory=7e10,100,3,141,2-0-8,2\.5&ring=6,6#sec$"))
+    page.reload()
+    expect(ring(page).locator("output")).to_contain_text("Step 6 of 10, all-gather")
+
+
+def test_the_link_is_copied_or_said(open_page: Any) -> None:
+    page = open_page()
+    page.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', { configurable: true,"
+        " value: { writeText: async (text) => { window.copied = text } } })"
+    )
+    ring(page).get_by_role("slider", name="Step").press("ArrowRight")
+    button = ring(page).get_by_role("button", name="Copy link")
+    button.press("Enter")
+    expect(ring(page).get_by_role("status").last).to_have_text("The link is copied.")
+    assert page.evaluate("window.copied").endswith("light.html?ring=4,1")
+    page.evaluate(
+        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject() } })"
+    )
+    button.press("Enter")
+    expect(ring(page).locator(".sw-message")).to_contain_text("light.html?ring=4,1")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("?ring=9,0", "devices must be from 2 to 8"),
+        ("?ring=4,7", "4 devices have steps 0 to 6"),
+        ("?ring=<b>", "two whole numbers"),
+    ],
+)
+def test_a_bad_address_is_said_and_ignored(open_page: Any, query: str, message: str) -> None:
+    page = open_page(query=query)
+    expect(ring(page).locator(".sw-message")).to_contain_text(message)
+    expect(ring(page).locator("output")).to_contain_text("Start: 4 devices")
+    ring(page).get_by_role("slider", name="Step").press("ArrowRight")
+    expect(ring(page).locator(".sw-message")).to_have_text("")
+
+
+def test_play_ends_at_the_end_and_starts_over(open_page: Any) -> None:
+    page = open_page(query="?ring=2,0")
+    figure = ring(page)
+    figure.get_by_role("button", name="Play").press("Enter")
+    expect(figure.get_by_role("button", name="Pause")).to_be_visible()
+    expect(figure.locator("output")).to_contain_text("Step 2 of 2", timeout=4000)
+    expect(figure.get_by_role("button", name="Play")).to_be_visible()
+    figure.get_by_role("button", name="Play").press("Enter")
+    expect(figure.locator("output")).to_contain_text("Start")
+    figure.get_by_role("button", name="Pause").press("Enter")
+    expect(figure.get_by_role("button", name="Play")).to_be_visible()
+
+
+@pytest.mark.parametrize("leave", ["focus", "scroll"])
+def test_play_stops_when_the_reader_turns_away(open_page: Any, leave: str) -> None:
+    page = open_page(query="?ring=8,0")
+    figure = ring(page)
+    figure.get_by_role("button", name="Play").press("Enter")
+    expect(figure.get_by_role("button", name="Pause")).to_have_count(1)
+    if leave == "focus":
+        page.locator("#after").focus()
+    else:
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    expect(figure.get_by_role("button", name="Play")).to_have_count(1)
+    before = figure.locator("output").text_content()
+    page.wait_for_timeout(1100)
+    assert figure.locator("output").text_content() == before
+
+
+def test_what_travels_moves_unless_the_reader_wants_no_motion(open_page: Any) -> None:
+    for motion, moving in (("no-preference", True), ("reduce", False)):
+        page = open_page(reduced_motion=motion)
+        ring(page).get_by_role("button", name="Next step").press("Enter")
+        expect(ring(page).locator("output")).to_contain_text("Step 1 of 6")
+        durations = page.evaluate(
+            "document.getAnimations().map((a) => a.effect.getComputedTiming().duration)"
+        )
+        assert bool(durations) == moving
+        assert all(250 <= duration <= 400 for duration in durations)
+        assert (ring(page).locator(".sw-ring-rider").count() == 4) == moving
+
+
+def test_two_figures_of_one_model_stay_in_step(open_page: Any) -> None:
+    page = open_page()
+    page.evaluate(
+        """() => {
+          const first = document.querySelector('figure[data-widget="RingAllReduce"]');
+          const second = first.cloneNode(true);
+          delete second.dataset.ready;
+          first.after(second);
+          const state = JSON.parse(first.querySelector('script').textContent);
+          const listeners = new Map();
+          const model = {
+            get: (name) => state[name],
+            set(name, value) { state[name] = value; listeners.get('change:' + name)?.forEach((f) => f()); },
+            on: (name, f) => listeners.set(name, (listeners.get(name) ?? new Set()).add(f)),
+            off: (name, f) => listeners.get(name).delete(f),
+            save_changes() {},
+          };
+          window.model = model;
+          for (const figure of [first, second]) shardwiseWidgets.mount(figure, model);
+        }"""
+    )
+    ring(page).nth(1).get_by_role("slider", name="Step").press("End")
+    for place in (0, 1):
+        expect(ring(page).nth(place).locator("output")).to_contain_text("Step 6 of 6")
+    page.evaluate("model.set('step', 2)")
+    for place in (0, 1):
+        expect(ring(page).nth(place).locator("output")).to_contain_text("Step 2 of 6")
+        expect(ring(page).nth(place).get_by_role("slider", name="Step")).to_have_value("2")
+
+
+@pytest.mark.parametrize("name", ["MemoryBudget", "RingAllReduce"])
+def test_two_hundred_mounts_leave_nothing(open_page: Any, name: str) -> None:
+    page = open_page()
+    page.evaluate(
+        """(name) => {
+          const figure = document.querySelector(`figure[data-widget="${name}"]`);
+          const state = JSON.parse(figure.querySelector('script').textContent);
+          window.alive = new Set();
+          const model = {
+            get: (trait) => state[trait],
+            set(trait, value) { state[trait] = value; for (const [event, f] of alive) event === 'change:' + trait && f(); },
+            on(event, f) { alive.add([event, f]); },
+            off(event, f) { for (const one of alive) if (one[0] === event && one[1] === f) alive.delete(one); },
+            save_changes() {},
+          };
+          window.cycle = async (times) => {
+            for (let i = 0; i < times; i++) {
+              const remove = shardwiseWidgets.mount(figure, model);
+              const slider = figure.querySelectorAll('input[type=range]')[i % 2];
+              slider.value = i % 5;
+              slider.dispatchEvent(new Event('input', { bubbles: true }));
+              figure.querySelector('[data-step="play"]')?.click();
+              await new Promise((resolve) => setTimeout(resolve));
+              remove();
+            }
+          };
+          figure.querySelector('.shardwise-mount').replaceChildren();
+        }""",
+        name,
+    )
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable")
+
+    def measure() -> dict[str, float]:
+        page.evaluate("new Promise((resolve) => setTimeout(resolve, 400))")  # the address's delay
+        client.send("HeapProfiler.collectGarbage")
+        metrics = client.send("Performance.getMetrics")["metrics"]
+        return {m["name"]: m["value"] for m in metrics}
+
+    page.evaluate("cycle(20)")
+    before = measure()
+    page.evaluate("cycle(200)")
+    after = measure()
+    assert page.evaluate("alive.size") == 0
+    assert after["JSEventListeners"] <= before["JSEventListeners"]
+    assert after["Nodes"] <= before["Nodes"] + 20
+    assert after["JSHeapUsedSize"] <= before["JSHeapUsedSize"] + 200_000
+
+
+STATES = (
+    "?ring=2,1&memory=1e8,1,0,192,2-2-4,0",
+    "?ring=4,3&memory=7.5e9,64,2,80,2-2-12,0",
+    "?ring=8,9&memory=2e12,4096,3,24,2-6-12,20",
+    "?ring=8,14&memory=2e12,1,0,24,2-6-12,192",
+)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [1280, 360])
+def test_axe_finds_nothing(open_page: Any, theme: str, width: int) -> None:
+    page = open_page(theme, STATES[1], width=width)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, { preload: false })")
+    assert [
+        (violation["id"], [node["html"][:120] for node in violation["nodes"]])
+        for violation in found["violations"]
+    ] == []
+
+
+# For each text in a drawing: its colour, what it stands on, and where it is.
+TEXTS = """() => [...document.querySelectorAll('.sw-svg text')].map((text) => {
+  text.scrollIntoView({ block: 'center' });
+  const box = text.getBoundingClientRect();
+  const under = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2)
+    .filter((e) => e !== text && !text.contains(e) && e instanceof SVGGeometryElement);
+  const ground = under.map((e) => getComputedStyle(e).fill).find((fill) => fill !== 'none');
+  const svg = text.ownerSVGElement.getBoundingClientRect();
+  return {
+    text: text.textContent, fill: getComputedStyle(text).fill,
+    ground: ground ?? getComputedStyle(document.body).backgroundColor,
+    figure: text.closest('figure').dataset.widget,
+    box: [box.left - svg.left, box.top - svg.top, box.right - svg.left, box.bottom - svg.top],
+    width: svg.width, select: getComputedStyle(text).userSelect,
+  };
+})"""
+
+
+def luminance(color: str) -> float:
+    assert color.startswith("rgb("), f"a text must stand on one plain colour, not on {color}"
+    channels = [int(part) / 255 for part in re.findall(r"\d+", color)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_drawn_text_has_contrast(open_page: Any, theme: str, state: str) -> None:
+    texts = open_page(theme, state).evaluate(TEXTS)
+    assert len(texts) > 20
+    for text in texts:
+        low, high = sorted((luminance(text["fill"]), luminance(text["ground"])))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, text
+        assert text["select"] != "none", text
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("width", [320, 600, 1280])
+def test_every_drawn_text_has_room(open_page: Any, width: int, state: str) -> None:
+    page = open_page(query=state, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    texts = page.evaluate(TEXTS)
+    for i, one in enumerate(texts):
+        left, _, right, _ = one["box"]
+        assert left >= -1, one
+        assert right <= one["width"] + 1, one
+        for other in texts[i + 1 :]:
+            if one["figure"] != other["figure"]:
+                continue
+            overlap = [
+                min(one["box"][k + 2], other["box"][k + 2]) - max(one["box"][k], other["box"][k])
+                for k in (0, 1)
+            ]
+            assert overlap[0] <= 1 or overlap[1] <= 6, (one, other)  # boxes include the leading
+
+
+def test_numbers_can_be_selected_and_copied(open_page: Any) -> None:
+    page = open_page(query=STATES[1])
+    selected = page.evaluate(
+        """() => [...document.querySelectorAll('.sw-svg')].map((svg) => {
+          getSelection().selectAllChildren(svg);
+          return getSelection().toString();
+        })"""
+    )
+    budget, grid = (text.replace("\u00a0", " ") for text in selected)
+    for number in ("16.6 GB", "80 GB GPU", "120 GB", "90 GB" if "90 GB" in budget else "1.41 GB"):
+        assert number in budget, number
+    run = json.loads(page.locator('figure[data-widget="RingAllReduce"] script').text_content())
+    sums = [str(sum(column)) for column in zip(*run["runs"]["4"]["start"], strict=True)]
+    assert all(value in grid for value in sums)
