@@ -6,13 +6,16 @@ import contextlib
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from bs4 import BeautifulSoup, Tag
 
 from shardwise_book.build import Report, build
 from shardwise_book.errors import BookError, Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SETTINGS = """\
 project:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from book.books import SETTINGS, Book
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # What stands in the chapter after its title and an empty line; the line, the message, the remedy.
 TEXT_MISTAKES = {
@@ -173,9 +176,10 @@ def test_outputs_that_a_page_cannot_show(tmp_path: Path) -> None:
     assert "stderr" in stderr.message
     assert "#| warning: true" in stderr.remedy
     assert nothing.line == 21
+    lines = OUTPUTS.split("\n")
     book.write(
         "one.qmd",
-        "# One\n\n" + "\n".join(OUTPUTS.split("\n")[2:4] + ["```"] + OUTPUTS.split("\n")[15:19]),
+        "# One\n\n" + "\n".join([*lines[2:4], "```", *lines[15:19]]),
     )
     (alt,) = book.problems()
     assert (alt.line, "no alt text" in alt.message, "fig-alt" in alt.remedy) == (7, True, True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from book.books import Book, words
-from bs4 import Tag
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bs4 import Tag
 
 FEATURES = r"""---
 description: All that the subset holds.
@@ -77,7 +80,7 @@ print("quiet now", file=sys.stderr)
 #| fig-alt: 'A square, "filled" & \ black'
 #| echo: false
 from IPython.display import SVG, Markdown
-SVG('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>')
+SVG('<svg xmlns="http://www.w3.org/2000/svg"><rect width="1" height="1"/></svg>')
 ```
 
 ::: {#fig-div}
@@ -177,15 +180,15 @@ The first figure of this chapter.
 """
 
 BIBLIOGRAPHY = """
-@article{knuth1984, author={Knuth, Donald}, title={Literate programming}, year={1984}, journal={Computer}}
-@article{lamport1978, author={Lamport, Leslie}, title={Time}, year={1978}, journal={CACM}}
-@article{unused2000, author={Nobody, No}, title={Never cited}, year={2000}, journal={None}}
+@misc{knuth1984, author={Knuth, Donald}, title={Literate programming}, year={1984}}
+@misc{lamport1978, author={Lamport, Leslie}, title={Time}, year={1978}}
+@misc{unused2000, author={Nobody, No}, title={Never cited}, year={2000}}
 """
 DOT = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="1"/></svg>'
 
 
 @pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Book]:
+def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
     root = tmp_path_factory.mktemp("a book with a space")
     chapters = {
         "index.qmd": "# Welcome {.unnumbered}\n\nStart with @sec-features or @fig-cell.\n",
@@ -198,7 +201,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Book]:
     made.write("chapter/picture.svg", DOT)
     report = made.build()
     assert report.executed == ["chapter/features.qmd"]
-    yield made
+    return made
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ from shardwise_book.pages import write_pages
 from shardwise_book.scan import Chapter, Line, scan
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from collections.abc import Callable, Iterable
+
+    from rich.progress import TaskID
 
 HERE = Path(__file__).parent
 MARK = ".shardwise-book"

@@ -183,7 +183,7 @@ def _warnings(composed: Composed, messages: list[dict[str, Any]]) -> Iterator[Pr
         if "line" in message:
             line = composed.origins[min(message["line"], len(composed.origins)) - 1][0]
         else:
-            line = composed.locate(contents.split("\n")[0])
+            line = composed.locate(contents.partition("\n")[0])
         what = " ".join(str(message.get("message", contents)).split())
         remedy = "correct the Markdown there"
         yield Problem(composed.file, line, f"pandoc: {message['type']}: {what}", remedy)

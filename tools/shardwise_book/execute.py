@@ -1,4 +1,4 @@
-"""Runs a chapter's cells in a fresh kernel, and keeps what they put out until a cause changes."""
+"""Keeps what a chapter's cells put out, and has them run when a cause of it has changed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from shardwise_book.errors import BookError, Problem
 from shardwise_book.files import read_json, write_beside
 
 if TYPE_CHECKING:
-    from nbclient.exceptions import CellExecutionError
-
-    from shardwise_book.scan import Chapter, Step
+    from shardwise_book.scan import Chapter
 
 Output = dict[str, Any]
 Progress = Callable[[int], None]
@@ -36,26 +32,14 @@ CAUSES = (
     "chapter/**/*.csv",
     "requirements.lock",
 )
-OWN_CAUSES = ("execute.py", "scan.py", "quote.py")
-ENVIRONMENT = {
-    "SHARDWISE_BOOK": "1",
-    # The same numbers, and about the same times, on machines with different numbers of cores.
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",
-    # matplotlib writes this date into its SVG files instead of today's.
-    "SOURCE_DATE_EPOCH": "0",
-}
+OWN_CAUSES = ("kernel.py", "scan.py", "quote.py")
 
 
 def causes_key(root: Path) -> str:
     """Return a digest of everything but the chapter itself that can change a cell's output."""
     own = (Path(__file__).parent / name for name in OWN_CAUSES)
     inside = (path for pattern in CAUSES for path in root.glob(pattern))
-    return digest(
-        root, [*own, *inside], f"{sys.version} {platform.machine()} {sorted(ENVIRONMENT.items())}"
-    )
+    return digest(root, [*own, *inside], f"{sys.version} {platform.machine()}")
 
 
 def digest(root: Path, files: Iterable[Path], *more: str) -> str:
@@ -89,50 +73,9 @@ def execute(
     kept = read_json(cached)
     if kept.get("key") == key:
         return kept["outputs"], False
-    outputs = _run(root, chapter.file, steps, progress)
+    # Imported here: half a second that a build with a warm cache need not spend.
+    from shardwise_book.kernel import run  # noqa: PLC0415
+
+    outputs = run(root, chapter.file, steps, progress)
     write_beside(cached, json.dumps({"key": key, "outputs": outputs}))
     return outputs, True
-
-
-def _run(root: Path, file: str, steps: list[Step], progress: Progress) -> list[list[Output]]:
-    # Imported here: half a second that a build with a warm cache need not spend.
-    from jupyter_client.kernelspec import KernelSpecManager  # noqa: PLC0415
-    from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
-    from nbclient import NotebookClient  # noqa: PLC0415
-    from nbclient.exceptions import CellExecutionError as Raised  # noqa: PLC0415
-    from nbclient.exceptions import DeadKernelError  # noqa: PLC0415
-    from nbformat import from_dict  # noqa: PLC0415
-
-    cells = [
-        {"cell_type": "code", "metadata": {}, "source": step.code, "outputs": []} for step in steps
-    ]
-    notebook = from_dict(  # type: ignore[no-untyped-call]
-        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    )
-    # No folder to search: "python3" is then the running interpreter, whatever a user has installed.
-    specs = KernelSpecManager(kernel_dirs=[])
-    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
-    client = NotebookClient(notebook, km=manager, timeout=None, allow_errors=False)
-    with TemporaryDirectory(prefix="shardwise-") as sockets:
-        if os.name == "posix":  # sockets in a private folder instead of open ports
-            manager.transport, manager.ip = "ipc", str(Path(sockets, "kernel"))
-        with client.setup_kernel(cleanup_kc=True, cwd=str(root), env=os.environ | ENVIRONMENT):
-            for index, (cell, step) in enumerate(zip(notebook.cells, steps, strict=True)):
-                try:
-                    client.execute_cell(cell, index)
-                except Raised as error:
-                    raise BookError(_raised(file, step, index + 1, error)) from None
-                except DeadKernelError:
-                    remedy = "the cell ended the Python process: look for a crash or for exit()"
-                    raise BookError(Problem(file, step.line, "the kernel died", remedy)) from None
-                progress(index + 1)
-    return [[dict(output) for output in cell.outputs] for cell in notebook.cells]
-
-
-def _raised(file: str, step: Step, count: int, error: CellExecutionError) -> Problem:
-    """Name the line of the file on which the step's own code was when it raised."""
-    traceback = re.sub(r"\x1b\[[0-9;]*m", "", error.traceback)
-    own = re.findall(rf"Cell In\[{count}\], line (\d+)", traceback)
-    line = step.line + int(own[0]) - 1 if own else step.line
-    remedy = "correct the cell, or show the exception on purpose with try/except and print"
-    return Problem(file, line, f"the cell raised {error.ename}: {error.evalue}", remedy)

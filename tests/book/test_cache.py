@@ -1,0 +1,124 @@
+"""Cells run once for each set of causes; an interrupted build loses nothing and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from book.books import Book, is_running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNTING = """# Counting
+
+```{python}
+from pathlib import Path
+from lib.thing import WORD
+
+with Path("runs.txt").open("a") as runs:
+    print(Path.cwd().name, file=runs)
+```
+
+The word is `{python} WORD`.
+"""
+SLEEPING = """# Sleeping
+
+```{python}
+import os, time
+from pathlib import Path
+Path("pid.txt").write_text(str(os.getpid()))
+time.sleep(120)
+```
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    made = Book(tmp_path, {"one.qmd": COUNTING})
+    made.write("lib/thing.py", "WORD = 'first'\n")
+    return made
+
+
+def runs(book: Book) -> int:
+    return len((book.root / "runs.txt").read_text(encoding="utf-8").splitlines())
+
+
+def test_cells_run_once_and_again_when_a_cause_changes(book: Book) -> None:
+    first = book.build()
+    assert (first.changed, first.executed, runs(book)) == (True, ["one.qmd"], 1)
+    assert (book.root / "runs.txt").read_text(encoding="utf-8").strip() == book.root.name
+
+    same = book.build()
+    assert (same.changed, same.executed, runs(book)) == (False, [], 1)
+
+    book.write("one.qmd", COUNTING.replace("# Counting", "# A new title"))
+    text = book.build()
+    assert (text.changed, text.executed, runs(book)) == (True, [], 1)
+    assert "A new title" in book.page("one.html").get_text()
+
+    book.write("lib/thing.py", "WORD = 'second'\n")
+    library = book.build()
+    assert (library.executed, runs(book)) == (["one.qmd"], 2)
+    assert "The word is second." in book.page("one.html").get_text()
+
+    book.write("one.qmd", COUNTING.replace("print(", "print('x',"))
+    assert (book.build().executed, runs(book)) == (["one.qmd"], 3)
+
+
+@pytest.mark.parametrize(
+    "cause", ["requirements.lock", "widgets/src/ring/model.js", "chapter/a.yml"]
+)
+def test_other_causes(book: Book, cause: str) -> None:
+    book.build()
+    book.write(cause, "changed")
+    assert (book.build().executed, runs(book)) == (["one.qmd"], 2)
+
+
+def test_a_touched_book_is_built_again_without_running_cells(book: Book) -> None:
+    book.build()
+    before = book.content()
+    (book.output / "one.html").write_text("scribble", encoding="utf-8")
+    again = book.build()
+    assert (again.changed, again.executed, runs(book)) == (True, [], 1)
+    assert book.content() == before
+
+
+def test_a_damaged_cache_is_no_obstacle(book: Book) -> None:
+    book.build()
+    for path in (book.root / ".shardwise/cache").iterdir():
+        path.write_text("{", encoding="utf-8")
+    assert book.build().executed == ["one.qmd"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_nothing_half_written(book: Book, how: signal.Signals) -> None:
+    book.build()
+    before = book.content()
+    settings = (book.root / "_quarto.yml").read_text(encoding="utf-8")
+    book.write("_quarto.yml", settings.replace("one.qmd", "one.qmd, two.qmd"))
+    book.write("one.qmd", COUNTING + "\nMore text.\n")
+    book.write("two.qmd", SLEEPING)
+    process = book.start("build")
+    pid = book.root / "pid.txt"
+    deadline = time.monotonic() + 60
+    while not (pid.is_file() and pid.read_text(encoding="utf-8")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, how)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Interrupted" in err
+    assert "Traceback" not in err
+    assert book.content() == before
+    assert not list(book.root.glob(".shardwise-book-*"))
+    assert not is_running(int(pid.read_text(encoding="utf-8")))
+
+    book.write("two.qmd", "# No longer sleeping\n")
+    after = book.build()
+    assert (after.executed, runs(book)) == ([], 1)
+    assert "More text." in book.page("one.html").get_text()
