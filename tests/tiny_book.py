@@ -119,8 +119,10 @@ plain text in a box
 ## A figure {#sec-figure}
 
 <div id="fig-one" class="quarto-float quarto-float-fig"><figure class="quarto-float">
-<svg role="img" aria-label="Two bars, the second half as long" viewBox="0 0 320 60" width="320" height="60">
+<div class="cell-output cell-output-display">
+<svg role="img" aria-label="Two bars, the second half as long" viewBox="0 0 640 60" width="640" height="60">
 <rect width="300" height="24" fill="var(--sw-parameters)"/><rect y="32" width="150" height="24" fill="var(--sw-gradients)"/></svg>
+</div>
 <figcaption>Figure 1.1: Two bars.</figcaption></figure></div>
 
 > A quotation, quietly set.

@@ -5,24 +5,19 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 import tiny_book
-from playwright.sync_api import Browser, Page, expect
-from support import ROOT
+from playwright.sync_api import Browser, expect
+from visiting import AXE, THEMES, WIDTHS, Visit, served, violations
 
 from shardwise_book.search import index
-from shardwise_book.serve import open_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
-WIDTHS = (1280, 360)
-THEMES = ("light", "dark")
 # 17 px and the steps of 1.2 around it, and code at 0.88 em of each.
 SCALE = [17 * 1.2**step for step in range(-1, 5)]
 
@@ -36,12 +31,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(book: Path) -> Iterator[str]:
-    with open_server(book, 0) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(book) as address:
+        yield address
 
 
 @pytest.fixture
@@ -49,49 +40,6 @@ def visit(browser: Browser) -> Iterator[Visit]:
     visit = Visit(browser)
     yield visit
     visit.close()
-
-
-class Visit:
-    """Opens pages with everything but disk and this machine blocked, and fails on what went wrong."""
-
-    def __init__(self, browser: Browser) -> None:
-        self.browser = browser
-        self.contexts = []
-        self.requests: list[str] = []
-        self.errors: list[str] = []
-
-    def __call__(self, url: str, *, width: int = 1280, theme: str = "light", **options) -> Page:
-        context = self.browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=theme, **options
-        )
-        self.contexts.append(context)
-        context.route(
-            re.compile(r"^(?!file:|data:|http://127\.0\.0\.1)"), lambda route: route.abort()
-        )
-        page = context.new_page()
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on(
-            "console",
-            lambda message: message.type == "error" and self.errors.append(message.text),
-        )
-        page.goto(url)
-        return page
-
-    def close(self) -> None:
-        for context in self.contexts:
-            context.close()
-        outside = [
-            url for url in self.requests if not re.match(r"file:|data:|http://127\.0\.0\.1", url)
-        ]
-        assert outside == []
-        assert self.errors == []
-
-
-def violations(page: Page) -> list[str]:
-    page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run(document, {preload: false}).then(r => r.violations)")
-    return [f"{v['id']}: {node['html'][:120]}" for v in found for node in v["nodes"]]
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -307,7 +255,7 @@ def test_every_target_is_large_enough_and_every_focus_is_seen(visit, book, width
 @pytest.mark.parametrize("width", WIDTHS)
 def test_long_lines_scroll_in_boxes_that_the_keyboard_reaches(visit, book, width):
     page = visit((book / "chapter/memory.html").as_uri(), width=width)
-    for name in ("Code", "Table", "Equation"):
+    for name in ("Code", "Table", "Equation", "Figure")[: 4 if width < 520 else 3]:
         box = page.get_by_role("group", name=f"{name}, scrolls sideways").first
         expect(box).to_have_attribute("tabindex", "0")
         box.focus()

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 # What the page's own script needs; the rest are user interfaces of pagefind that no page loads.
 UNUSED = ("pagefind-*ui.*", "pagefind-highlight.js")
 # Stands in the text and is no part of it: buttons, the number above a title, folded machinery.
-NOT_TEXT = ["button", "script", "style", "svg", "nav", ".chapter-number", ".shardwise-widget"]
+NOT_TEXT = [
+    "button",
+    "script",
+    "style",
+    "svg",
+    "nav",
+    "annotation",
+    ".chapter-number",
+    ".shardwise-widget",
+]
 CONFIG = IndexConfig(
     root_selector="main",
     exclude_selectors=NOT_TEXT,

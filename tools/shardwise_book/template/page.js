@@ -190,7 +190,8 @@
   }
   function nameOf(box) {
     if (box.matches("pre")) return box.closest(".cell-output") ? "Output" : "Code";
-    return box.querySelector("table") ? "Table" : "Equation";
+    if (box.querySelector("table")) return "Table";
+    return box.querySelector("math") ? "Equation" : "Figure";
   }
   const boxes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
@@ -204,7 +205,7 @@
       }
     }
   });
-  for (const inner of main.querySelectorAll("pre, table, math[display=block]")) {
+  for (const inner of main.querySelectorAll("pre, table, math[display=block], .cell-output-display > svg")) {
     const box = inner.matches("pre") ? inner : inner.parentElement;
     if (getComputedStyle(box).overflowX === "auto") boxes.observe(box);
   }

@@ -1,0 +1,80 @@
+"""Looking at pages in a browser that reaches nothing but the disk and this machine."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from support import ROOT
+
+from shardwise_book.serve import open_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
+WIDTHS = (1280, 360)
+THEMES = ("light", "dark")
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve the folder as `make serve` does, at the address that is given."""
+    with open_server(folder, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Visit:
+    """Opens pages with everything blocked but this machine, and fails on what went wrong."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.contexts: list[BrowserContext] = []
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+
+    def __call__(self, url: str, *, width: int = 1280, theme: str = "light", **options) -> Page:
+        context = self.browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=theme, **options
+        )
+        self.contexts.append(context)
+        context.route(
+            re.compile(r"^(?!file:|data:|http://127\.0\.0\.1)"), lambda route: route.abort()
+        )
+        page = context.new_page()
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on(
+            "console",
+            lambda message: message.type == "error" and self.errors.append(message.text),
+        )
+        page.goto(url)
+        return page
+
+    def close(self) -> None:
+        for context in self.contexts:
+            context.close()
+        outside = [
+            url for url in self.requests if not re.match(r"file:|data:|http://127\.0\.0\.1", url)
+        ]
+        assert outside == []
+        assert self.errors == []
+
+
+def violations(page: Page) -> list[str]:
+    page.add_script_tag(path=AXE)
+    found = page.evaluate(
+        "axe.run(document, {preload: false, resultTypes: ['violations']}).then(r => r.violations)"
+    )
+    return [f"{v['id']}: {node['html'][:120]}" for v in found for node in v["nodes"]]
