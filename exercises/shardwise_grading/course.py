@@ -90,26 +90,33 @@ def read_rows(course: Path, assignment: str) -> list[Row]:
     A submission that nbgrader gave up on has an entry in the gradebook with 0 points. It is a row
     that needs a human here, because nobody has looked at the work.
     """
-    from nbgrader.api import Gradebook  # noqa: PLC0415  (seconds, and only this needs it)
+    from nbgrader.api import Gradebook, MissingEntry  # noqa: PLC0415  (takes seconds)
 
     rows = []
     with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
         for folder in sorted((course / "submitted").iterdir()):
             student = folder.name
-            problem = _problem(course, student, assignment)
+            problem = find_problem(course, student, assignment)
             if problem:
                 rows.append(Row(student, problem=problem))
                 continue
-            notebooks = gradebook.find_submission(assignment, student).notebooks
+            try:
+                notebooks = gradebook.find_submission(assignment, student).notebooks
+            except MissingEntry:
+                rows.append(Row(student, problem="the gradebook has no entry for this submission"))
+                continue
             points = {notebook.name: float(notebook.score) for notebook in notebooks}
             max_points = {notebook.name: float(notebook.max_score) for notebook in notebooks}
             rows.append(Row(student, dict(sorted(points.items())), max_points))
     return rows
 
 
-def _problem(course: Path, student: str, assignment: str) -> str:
+def find_problem(course: Path, student: str, assignment: str) -> str:
     """Say why nbgrader could not grade a submission, or nothing when it did."""
-    for path in sorted((course / "submitted" / student / assignment).glob("*.ipynb")):
+    paths = sorted((course / "submitted" / student / assignment).glob("*.ipynb"))
+    if not paths:
+        return "no notebook was handed in"
+    for path in paths:
         try:
             json.loads(path.read_bytes())
             nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
@@ -117,9 +124,8 @@ def _problem(course: Path, student: str, assignment: str) -> str:
             return f"{path.name} is no JSON: {error}"
         except Exception as error:  # noqa: BLE001  (whatever a damaged file makes nbformat raise)
             reason = " ".join(str(error).split())[:80]
-            return f"{path.name} is no readable notebook: {reason}"
+            return f"{path.name} is no readable notebook: {type(error).__name__} {reason}"
         if not (course / "autograded" / student / assignment / path.name).is_file():
-            return (
-                f"nbgrader could not grade {path.name}; run nbgrader autograde --student={student}"
-            )
+            again = f"nbgrader autograde {assignment} --student={student}"
+            return f"nbgrader could not grade {path.name}; see what '{again}' says"
     return ""

@@ -1,4 +1,4 @@
-"""A class through nbgrader's own commands: release, validate, collect, autograde, feedback, export."""
+"""A class through nbgrader's own commands, from release to export, and what must not leak."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 from support import ROOT
 
 from shardwise_grading.__main__ import main
-from shardwise_grading.course import Row, nbgrader
+from shardwise_grading.course import Row, find_problem, nbgrader
 from shardwise_grading.sample import SampleClass, Student, copy_course, read_class, results_table
 
 ASSIGNMENT = "distributed-training"
@@ -181,16 +181,17 @@ def test_plain_commands_need_nothing_but_the_course_folder(graded, tmp_path):
     assert outputs(notebook, "stage2-bytes-hidden")[-1].data["text/plain"] == "8.0"
 
 
-class TestWheel:
-    @pytest.fixture(scope="class")
-    def wheel(self, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("wheel")
-        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-        (path,) = folder.glob("*.whl")
-        with zipfile.ZipFile(path) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
+
+class TestWheel:
     def test_holds_the_grader(self, wheel):
         assert "shardwise_grading/runner.py" in wheel
 
@@ -226,6 +227,30 @@ class TestCommand:
     def test_a_command_that_fails_is_named_with_its_words(self, graded):
         with pytest.raises(RuntimeError, match="nbgrader generate_assignment no-such failed"):
             nbgrader(graded.course, "generate_assignment", "no-such")
+
+
+class TestProblem:
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (None, "no notebook was handed in"),
+            (b'{"cells": [', "is no JSON"),
+            (b"\xff\xfe\x00", "is no readable notebook"),
+            (b"[1, 2]", "is no readable notebook"),
+            (b"[" * 100_000, "is no readable notebook"),
+            (nbformat.writes(nbformat.v4.new_notebook()).encode(), "nbgrader autograde"),
+        ],
+        ids=["nothing", "truncated", "binary", "list", "nested", "not graded"],
+    )
+    def test_is_said_in_one_line(self, tmp_path, content, words):
+        folder = tmp_path / "submitted" / "x" / ASSIGNMENT
+        folder.mkdir(parents=True)
+        if content is not None:
+            (folder / FILE).write_bytes(content)
+        problem = find_problem(tmp_path, "x", ASSIGNMENT)
+        assert words in problem
+        assert "\n" not in problem
+        assert len(problem) < 160
 
 
 class TestTable:

@@ -366,3 +366,9 @@ def test_two_units_in_the_last_place_are_the_tolerance(stage_2_checks):
 
     assert off_by(2) == off_by(-2) == 8
     assert off_by(Fraction(21, 10)) == 1  # the refusals
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_partial_credit_does_not_depend_on_the_seed(seed, stage_2_checks):
+    floor = MUTANTS["whole bytes, rounded down"]
+    assert run(stage_2_checks, "stage2_bytes", floor, points=8, seed=str(seed)).score == 3
