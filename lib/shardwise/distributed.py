@@ -103,7 +103,7 @@ def _mean_squared_error_gradient(
     weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor
 ) -> torch.Tensor:
     with torch.enable_grad():
-        leaf = weight.detach().clone().requires_grad_()
+        leaf = weight.detach().requires_grad_()
         loss = (x.detach() @ leaf.T - y.detach()).square().mean()  # (B, out) -> ()
         (gradient,) = torch.autograd.grad(loss, leaf)
     return gradient

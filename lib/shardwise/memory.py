@@ -198,4 +198,4 @@ def fewest_devices(
     room -= state["total"] - split
     if room < 0 or (room == 0 and split > 0):
         return None
-    return max(1, -(-split // room)) if split else 1
+    return -(-split // room) if split else 1  # rounded up, without a float in between

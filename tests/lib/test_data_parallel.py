@@ -99,6 +99,7 @@ def test_all_forms_against_loops(
         assert not got.requires_grad
         assert_close(got, W, x, y, num_devices, rounding_bound)
     assert [bits(t) for t in (W, *xs, *ys)] == before
+    assert not any(t.requires_grad for t in (W, *xs, *ys))
 
 
 def test_halves(device, rounding_bound):
