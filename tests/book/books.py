@@ -61,7 +61,7 @@ class Book:
         with pytest.raises(BookError) as caught:
             self.build()
         assert self.content() == before
-        assert not list(self.root.glob(".shardwise-book-*"))
+        assert not list(self.root.rglob(".shardwise-book-*"))
         return caught.value.problems
 
     def content(self) -> dict[str, bytes]:

@@ -115,7 +115,7 @@ def test_an_interrupted_build_leaves_nothing_half_written(book: Book, how: signa
     assert "Interrupted" in err
     assert "Traceback" not in err
     assert book.content() == before
-    assert not list(book.root.glob(".shardwise-book-*"))
+    assert not list(book.root.rglob(".shardwise-book-*"))
     assert not is_running(int(pid.read_text(encoding="utf-8")))
 
     book.write("two.qmd", "# No longer sleeping\n")

@@ -19,7 +19,8 @@ description: All that the subset holds.
 
 # The features {#sec-features}
 
-See @sec-deep, @fig-cell, @fig-div, @fig-file, @tbl-pipe, @tbl-cell, @eq-sum, @sec-other and [-@fig-cell].
+See @sec-deep, @fig-cell, @fig-div, @fig-file, @tbl-pipe,
+@tbl-cell, @eq-sum, @sec-other and [-@fig-cell].
 Two at once: [@fig-cell; @tbl-pipe].
 An agreement with @knuth1984, and in parentheses [@lamport1978, p. 7].
 A [link](other.qmd#sec-other) and a note.[^1]
@@ -355,3 +356,15 @@ def test_the_same_book_is_the_same_bytes(book: Book, tmp_path: Path) -> None:
     (book.output / "index.html").write_text("touched", encoding="utf-8")
     assert book.build().executed == []
     assert book.content() == first
+
+
+def test_without_a_list_of_references_each_page_has_its_own(tmp_path: Path) -> None:
+    chapters = {"one.qmd": "# One\n\nBy @knuth1984.\n", "two.qmd": "# Two\n\nNobody.\n"}
+    book = Book(tmp_path, chapters, "bibliography: references.bib\n")
+    book.write("references.bib", BIBLIOGRAPHY)
+    book.build()
+    page = book.page("one.html")
+    assert page.select('a[href="#ref-knuth1984"]')
+    assert [str(entry["id"]) for entry in page.select("#refs .csl-entry")] == ["ref-knuth1984"]
+    assert [words(h) for h in page.select("h2")] == ["References"]
+    assert not book.page("two.html").select("h2, #refs")

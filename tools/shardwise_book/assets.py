@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,11 +12,10 @@ from shardwise_book.render import TEMPLATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from shardwise_book.config import Config
     from shardwise_book.convert import Converted
-
-HERE = Path(__file__).parent
 
 
 def local_problems(config: Config, converted: Converted) -> Iterator[Problem]:
@@ -53,8 +51,7 @@ def copy_images(config: Config, chapters: list[Converted], into: Path) -> None:
 
 def copy_assets(config: Config, into: Path) -> tuple[list[str], list[str]]:
     """Copy what every page loads; return the addresses of stylesheets and of scripts."""
-    styles = [TEMPLATES / "style.css", HERE / "highlight.css"]
-    styles += [config.root / name for name in config.css]
+    styles = [TEMPLATES / "style.css", *(config.root / name for name in config.css)]
     for source in (*styles, TEMPLATES / "page.js"):
         shutil.copyfile(source, _place(into / "assets" / source.name))
     return [f"assets/{source.name}" for source in styles], ["assets/page.js"]

@@ -69,6 +69,7 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
     start = time.monotonic()
     root = root.resolve()
     config = load(root)
+    (root / CACHE).mkdir(parents=True, exist_ok=True)
     target = (output or root / config.output).resolve()
     _refuse_strange(root, target)
     stamp = root / CACHE / "built.json"
@@ -89,7 +90,7 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
         for c in converted
         for problem in (*crossref.check([c], targets.labels), *local_problems(config, c))
     )
-    with tempfile.TemporaryDirectory(prefix=".shardwise-book-", dir=_parent(target)) as folder:
+    with tempfile.TemporaryDirectory(prefix=".shardwise-book-", dir=_aside(root, target)) as folder:
         new = Path(folder, "new")
         new.mkdir()
         write_pages(config, converted, targets, new)
@@ -191,9 +192,10 @@ def _inputs(config: Config) -> str:
     )
 
 
-def _parent(target: Path) -> Path:
+def _aside(root: Path, target: Path) -> Path:
+    """Return a folder on the disk of `target`, from which the new book can be renamed."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    return target.parent
+    return root / CACHE.parent if target.is_relative_to(root) else target.parent
 
 
 def _refuse_strange(root: Path, target: Path) -> None:

@@ -152,7 +152,7 @@ local function callout(div, kind)
   if collapse then outer, header = 'details', 'summary' end
   local classes = 'callout callout-style-default callout-' .. kind .. ' callout-titled'
   local id = div.identifier ~= '' and (' id="' .. div.identifier .. '"') or ''
-  local spoken = '<span class="screen-reader-only">' .. CALLOUTS[kind] .. ': </span>'
+  local spoken = '<span class="visually-hidden">' .. CALLOUTS[kind] .. ': </span>'
   local blocks = pandoc.Blocks {
     raw(('<%s%s class="%s"%s>'):format(outer, id, classes, collapse == 'false' and ' open' or '')),
     raw('<' .. header .. ' class="callout-header">'),
