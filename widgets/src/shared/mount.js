@@ -13,7 +13,8 @@ export const FRAME_WIDTH = 640;
 const NARROWEST = 256;
 const ADDRESS_DELAY = 250; // browsers refuse to rewrite the address too often
 
-let mounted = 0;
+/** An id for what labels and patterns refer to. A counter won't do: a notebook loads a module for each model. */
+const newId = () => `sw${Math.random().toString(36).slice(2, 10)}`;
 
 /**
  * The whole of a widget as text: what node prerenders, and what the host fills in.
@@ -44,7 +45,7 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
   const { signal } = control;
   const stopAll = () => control.abort();
   outer.addEventListener('abort', stopAll, { signal });
-  const id = `sw${++mounted}`;
+  const id = newId();
   const read = () => widget.read((trait) => model.get(trait));
   const problem = addressKey ? applyAddress(widget, model, addressKey, read()) : '';
   let state = read();

@@ -1,0 +1,252 @@
+"""Both widgets in a real JupyterLab: controls move traits, traits move views, keys stay with us."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
+CELLS = (
+    (
+        "from shardwise_widgets import MemoryBudget, RingAllReduce\n"
+        "budget = MemoryBudget(params=70e9, devices=64, stage=3)\nbudget"
+    ),
+    "ring = RingAllReduce(devices=4, step=1)\nring",
+    "ring",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start JupyterLab with every folder of its own; its address, token included."""
+    home = tmp_path_factory.mktemp("jupyter")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    (home / "root").mkdir()
+    nbformat.write(notebook, home / "root" / "widgets.ipynb")
+    quiet = home / "settings" / "@jupyterlab" / "apputils-extension"
+    quiet.mkdir(parents=True)
+    (quiet / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+    folders = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "QUARTO"))}
+    environment.pop("SHARDWISE_BOOK", None)
+    environment |= {name: str(home / folder) for name, folder in folders.items()}
+    token = secrets.token_hex(16)
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "jupyterlab",
+                "--no-browser",
+                "--allow-root",
+                "--expose-app-in-browser",
+                "--ip=127.0.0.1",
+                "--port=0",
+                f"--IdentityProvider.token={token}",
+                f"--ServerApp.root_dir={home / 'root'}",
+                "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            ],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield f"{wait_for_address(process, home)}lab/tree/widgets.ipynb?token={token}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def wait_for_address(process: subprocess.Popen[bytes], home: Path) -> str:
+    """The address that the server wrote down when it was ready."""
+    for _ in range(600):
+        for found in (home / "runtime").glob("jpserver-*.json"):
+            try:
+                return str(json.loads(found.read_text())["url"])
+            except (json.JSONDecodeError, KeyError):
+                break
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    pytest.fail(f"JupyterLab did not start:\n{(home / 'log').read_text()}")
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Browser, server: str) -> Iterator[Page]:
+    """One JupyterLab for all tests, with the notebook run and nothing reached but itself."""
+    # Tall enough for every cell: JupyterLab takes those out of the page that are out of sight.
+    context = browser.new_context(viewport={"width": 1280, "height": 4000})
+    context.route(
+        re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)"), lambda r: r.abort()
+    )
+    page = context.new_page()
+    page.goto(server)
+    page.wait_for_function(
+        "window.jupyterapp?.shell?.currentWidget?.sessionContext", timeout=90_000
+    )
+    page.evaluate(
+        """async () => {
+          await jupyterapp.restored;
+          const { context, sessionContext } = jupyterapp.shell.currentWidget;
+          await context.ready;
+          await sessionContext.ready;
+          await jupyterapp.commands.execute('notebook:run-all-cells');
+        }"""
+    )
+    expect(page.get_by_role("group", name="Ring all-reduce", exact=True)).to_have_count(
+        2, timeout=60_000
+    )
+    yield page
+    context.close()
+
+
+def python(page: Page, code: str) -> str:
+    """Run code in the notebook's kernel and return what it printed."""
+    answer = page.evaluate(
+        """async (code) => {
+          const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+          const future = kernel.requestExecute({ code });
+          let printed = '';
+          future.onIOPub = ({ header, content }) => {
+            if (header.msg_type === 'stream') printed += content.text;
+            if (header.msg_type === 'error') printed += content.ename + ': ' + content.evalue;
+          };
+          await future.done;
+          return printed;
+        }""",
+        code,
+    )
+    return str(answer).strip()
+
+
+def until(page: Page, code: str, expected: str) -> None:
+    """Wait until the kernel prints what is expected: a trait travels on its own."""
+    for _ in range(50):
+        printed = python(page, code)
+        if printed == expected:
+            return
+        page.wait_for_timeout(100)
+    assert printed == expected
+
+
+def budget(page: Page) -> Any:
+    return page.locator(".sw-root.sw-memory")
+
+
+def ring(page: Page, place: int = 0) -> Any:
+    return page.locator(".sw-root.sw-ring").nth(place)
+
+
+def active_cell(page: Page) -> int:
+    return int(page.evaluate("jupyterapp.shell.currentWidget.content.activeCellIndex"))
+
+
+def test_both_are_drawn_and_keep_to_the_notebooks_theme(lab: Page) -> None:
+    for root in (budget(lab), ring(lab, 0), ring(lab, 1)):
+        expect(root.locator("svg.sw-svg")).to_be_visible()
+        expect(root).to_have_attribute("data-theme", "light")
+    expect(budget(lab).locator("output")).to_contain_text("ZeRO stage 3 on 64\u00a0devices")
+    ids = lab.evaluate("[...document.querySelectorAll('.sw-root [id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids)) > 10, "a label must lead to the control of its own view"
+
+
+def test_a_control_moves_the_trait(lab: Page) -> None:
+    budget(lab).get_by_role("slider", name="Devices").press("ArrowLeft")
+    until(lab, "print(budget.devices)", "60")
+    budget(lab).get_by_role("radio", name="3").press("ArrowLeft")
+    until(lab, "print(budget.stage)", "2")
+    budget(lab).get_by_role("combobox", name="GPU memory").press("End")
+    until(lab, "print(budget.gpu)", "192")
+    budget(lab).get_by_role("slider", name="Parameters").press("Home")
+    until(lab, "print(budget.params)", str(10**8))
+    budget(lab).get_by_role("combobox", name="Bytes per parameter").press("End")
+    until(lab, "print(budget.recipe)", "2+2+4")
+    budget(lab).get_by_role("slider", name="Activations").press("ArrowRight")
+    until(lab, "print(budget.activations)", "1.0")
+
+
+def test_a_trait_moves_the_view(lab: Page) -> None:
+    assert python(lab, "budget.params, budget.stage, budget.devices = 405e9, 1, 1000") == ""
+    said = budget(lab).locator("output")
+    expect(said).to_contain_text("405\u00a0B parameters at ZeRO stage 1 on 1,000\u00a0devices")
+    expect(budget(lab).get_by_role("radio", name="1")).to_be_checked()
+    assert python(lab, "budget.stage = 4").startswith("ValueError: stage=4 must be")
+    expect(said).to_contain_text("ZeRO stage 1")
+
+
+def test_two_views_stay_in_step_and_keep_their_keys(lab: Page) -> None:
+    python(lab, "ring.devices, ring.step = 4, 1")
+    expect(ring(lab, 0).locator("output")).to_contain_text("Step 1 of 6")
+    slider = ring(lab, 0).get_by_role("slider", name="Step")
+    slider.focus()
+    for key, step in (("ArrowUp", 2), ("ArrowRight", 3), ("End", 6), ("ArrowDown", 5), ("Home", 0)):
+        lab.keyboard.press(key)
+        for place in (0, 1):
+            expect(ring(lab, place).get_by_role("slider", name="Step")).to_have_value(str(step))
+    assert active_cell(lab) == 1, "the notebook must not take the arrow keys"
+    ring(lab, 1).get_by_role("button", name="Next step").focus()
+    for key, step in (("Enter", 1), ("ArrowDown", 0), ("ArrowUp", 1), ("End", 6)):
+        lab.keyboard.press(key)
+        expect(ring(lab, 0).get_by_role("slider", name="Step")).to_have_value(str(step))
+    until(lab, "print(ring.step)", "6")
+    assert active_cell(lab) == 2
+    expect(ring(lab, 0).get_by_role("button", name="Copy code")).to_be_visible()
+
+
+def test_another_ring_is_recorded_by_the_kernel(lab: Page) -> None:
+    ring(lab).get_by_role("slider", name="Devices").press("End")
+    until(lab, "print(ring.devices, ring.steps['devices'], len(ring.steps['steps']))", "8 8 14")
+    for place in (0, 1):
+        expect(ring(lab, place).locator("output")).to_contain_text("8 devices in a ring")
+    ring(lab).get_by_role("slider", name="Step").press("End")
+    expect(ring(lab, 1).locator("output")).to_contain_text("Every device holds the whole sum.")
+    python(lab, "ring.devices = 3")
+    expect(ring(lab).locator("output")).to_contain_text("Step 4 of 4")
+
+
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
+def test_the_theme_is_followed_and_axe_finds_nothing(lab: Page, theme: str) -> None:
+    lab.evaluate(
+        "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })",
+        f"JupyterLab {theme}",
+    )
+    for root in (budget(lab), ring(lab, 0), ring(lab, 1)):
+        expect(root).to_have_attribute("data-theme", theme.lower())
+    if not lab.evaluate("'axe' in window"):
+        lab.evaluate(AXE.read_text(encoding="utf-8"))
+    found = lab.evaluate("axe.run('.sw-root', { preload: false })")
+    assert [
+        (violation["id"], [node["html"][:120] for node in violation["nodes"]])
+        for violation in found["violations"]
+    ] == []
+
+
+def test_running_a_cell_again_takes_the_old_view_away(lab: Page) -> None:
+    for _ in range(3):
+        lab.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+    expect(lab.locator(".sw-root.sw-ring")).to_have_count(2)
+    expect(budget(lab)).to_have_count(1)
+    expect(ring(lab).locator("output")).to_contain_text("Step 1 of 6")
