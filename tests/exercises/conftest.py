@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-ASSIGNMENT = "distributed-training"
-NOTEBOOK = "2-stage-2-memory"
-
 
 @dataclass(frozen=True)
 class GradedClass:
@@ -43,7 +40,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> GradedClass:
         },
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     return GradedClass(course, done.returncode, done.stdout + done.stderr)
