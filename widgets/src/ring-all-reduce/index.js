@@ -82,7 +82,7 @@ function headline(run, step, narrow) {
 }
 
 /** What the marks and the ring mean. @param {Layout} place @param {string} id @param {number} y */
-const legend = (place, id, y) => markup`${[0, 1, 2].map((i) => markup`<rect x="${i * 7}" y="${y + 4}" width="5.5" height="5" class="${i < 2 ? 'sw-fill-gradients' : 'sw-fill-rule'}"/>`)}
+const legend = (place, id, y) => markup`${[0, 1, 2].map((i) => markup`<rect x="${i * 7}" y="${i < 2 ? y + 4 : y + 7.5}" width="5.5" height="${i < 2 ? 5 : 1.5}" class="${i < 2 ? 'sw-fill-gradients' : 'sw-fill-rule'}"/>`)}
 <text x="28" y="${y + 11}" class="sw-small sw-fill-muted">marks: the devices in the sum</text>
 <g transform="translate(${place.narrow ? '0 24' : '272 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="url(#${id}-optimizer)" class="sw-ring-done sw-stroke-text"/>
 <text x="28" y="${y + 11}" class="sw-small sw-fill-muted">ringed: a finished sum</text></g>`;
@@ -97,7 +97,10 @@ function drawCell(cell, { x, y, width, n, id, arrived }) {
 <rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="url(#${id}-optimizer)"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
 ${cell.done && markup`<rect x="${middle - Math.min(plate, width - 6) / 2}" y="${y + 8}" width="${Math.min(plate, width - 6)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
 <text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 40 ? 'sw-tiny' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
-${!cell.done && Array.from({ length: n }, (_, device) => markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 9}" width="${Math.max(1.5, mark - 1.5)}" height="5" class="${cell.from.includes(device) ? (cell.spent ? 'sw-fill-muted' : 'sw-fill-gradients') : 'sw-fill-rule'}"/>`)}</g>`;
+${!cell.done && Array.from({ length: n }, (_, device) => {
+    const [height, paint] = cell.from.includes(device) ? [5, cell.spent ? 'muted' : 'gradients'] : [1.5, 'rule'];
+    return markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 4 - height}" width="${Math.max(1.5, mark - 1.5)}" height="${height}" class="sw-fill-${paint}"/>`;
+  })}</g>`;
 }
 
 /** @param {Run} run @param {number} step @param {number} y @param {number} width */

@@ -174,10 +174,12 @@ function listen({ widget, root, signal, set, read }) {
     makePlayer({
       root,
       signal,
-      step: () => {
+      step: (starting) => {
         const { value, last } = /** @type {import('./types.d.ts').StepperControl} */ (run());
-        stepTo(value < last ? value + 1 : 0);
-        return value + 1 !== last;
+        if (value === last && !starting) return false;
+        const next = value === last ? 0 : value + 1;
+        stepTo(next);
+        return next < last;
       },
       changed: (playing) => showPlaying(root, playing),
     });

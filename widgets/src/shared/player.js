@@ -7,7 +7,8 @@ const PERIOD = 900; // a step's motion takes a third of it; the rest is for read
  * @param {object} options
  * @param {HTMLElement} options.root
  * @param {AbortSignal} options.signal
- * @param {() => boolean} options.step moves one step and says whether there is another
+ * @param {(starting: boolean) => boolean} options.step moves one step and says whether there is another;
+ *   only when starting may it go from the end to the beginning
  * @param {(playing: boolean) => void} options.changed
  */
 export function makePlayer({ root, signal, step, changed }) {
@@ -20,8 +21,8 @@ export function makePlayer({ root, signal, step, changed }) {
     changed(false);
   };
   const start = () => {
-    if (timer !== undefined || !step()) return;
-    timer = setInterval(() => step() || stop(), PERIOD);
+    if (timer !== undefined || !step(true)) return;
+    timer = setInterval(() => step(false) || stop(), PERIOD);
     changed(true);
   };
   const seen = new IntersectionObserver((entries) => {
