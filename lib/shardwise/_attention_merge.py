@@ -1,0 +1,103 @@
+"""The "sdpa" kernel: PyTorch's own attention for each block, merged by log-sum-exp.
+
+Nothing is checked here. Shapes as in `_attention_tiles`; a mask is (B, 1, 1, 1, c), over keys only.
+The operator also returns each query's log-sum-exp, but 0 instead of -inf where a query sees no key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from shardwise._attention_tiles import Logits, State, Triple
+
+_attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001 - gives lse too
+_attend_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward  # noqa: SLF001
+
+
+def start(q: torch.Tensor, value_size: int, dtype: torch.dtype) -> State:
+    """Return lse = -inf and an output of 0."""
+    o = q.new_zeros((*q.shape[:4], value_size), dtype=dtype)
+    return o.new_full((*q.shape[:4], 1), -torch.inf), o
+
+
+def finish(state: State) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return output and lse; nothing is left to be divided."""
+    lse, o = state
+    return o, lse
+
+
+def absorb(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    state: State,
+    logits: Logits,
+) -> None:
+    """Merge a block's attention into the state.
+
+    lse' = log(exp(lse) + exp(lse_b)) and o' = o + exp(lse_b - lse') · (o_b - o).
+    """
+    lse, o = state
+    scale, triangular, mask = logits
+    queries, keys, values = _operands(q, k, v, o.dtype)
+    out, block_lse = _attend(
+        queries, keys, values, 0.0, triangular, attn_mask=_bias(mask, q, o.dtype), scale=scale
+    )
+    out, block_lse = (x.unflatten(0, q.shape[:2]) for x in (out, block_lse.unsqueeze(-1)))
+    if mask is not None:
+        block_lse.masked_fill_(_sees_nothing(mask, q.shape[3], triangular=triangular), -torch.inf)
+    merged = torch.logaddexp(lse, block_lse)
+    o.lerp_(out, torch.exp(block_lse - merged.clamp(min=torch.finfo(o.dtype).min)))
+    lse.copy_(merged)
+
+
+def add_gradients(qkv: Triple, saved: Triple, grads: Triple, logits: Logits) -> None:
+    """Add what this block contributes to dQ, dK and dV, given the output, its gradient and lse.
+
+    With the log-sum-exp of all blocks instead of its own, the operator's backward pass computes
+    just the block's part.
+    """
+    (q, k, v), (dq, dk, dv) = qkv, grads
+    scale, triangular, mask = logits
+    queries, keys, values = _operands(q, k, v, dq.dtype)
+    out, grad_out = (x.to(dq.dtype).flatten(0, 1).contiguous() for x in saved[:2])
+    lse = saved[2].squeeze(-1).flatten(0, 1).contiguous()
+    parts = _attend_backward(
+        grad_out, queries, keys, values, out, lse, 0.0, triangular,
+        attn_mask=_bias(mask, q, dq.dtype), scale=scale,
+    )  # fmt: skip
+    block_dq, block_dk, block_dv = (part.unflatten(0, q.shape[:2]) for part in parts)
+    dq += block_dq
+    dk += block_dk.sum(2)
+    dv += block_dv.sum(2)
+
+
+def _operands(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return (B·K, G, n or c, d): all query heads of a group read one key head, without a copy."""
+    queries = q.to(dtype).flatten(0, 1)
+    keys, values = (
+        x.to(dtype).flatten(0, 1).unsqueeze(1).expand(-1, q.shape[2], -1, -1) for x in (k, v)
+    )
+    return queries, keys, values
+
+
+def _bias(mask: torch.Tensor | None, q: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | None:
+    """Return 0 for visible and -inf for hidden keys as (B·K, 1, 1, c), which is what it takes."""
+    if mask is None:
+        return None
+    hidden = ~mask[:, 0].repeat_interleave(q.shape[1], 0)
+    return torch.zeros_like(hidden, dtype=dtype).masked_fill_(hidden, -torch.inf)
+
+
+def _sees_nothing(mask: torch.Tensor, num_queries: int, *, triangular: bool) -> torch.Tensor:
+    """Return which queries find all their keys hidden, as (B, 1, 1, n or 1, 1)."""
+    hidden = (mask.cumsum(-1) == 0).mT  # among keys 0 … j
+    if not triangular:
+        return hidden[..., -1:, :]
+    last = torch.arange(num_queries, device=mask.device).clamp_(max=mask.shape[-1] - 1)
+    return hidden[..., last, :]
