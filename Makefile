@@ -72,7 +72,10 @@ format: setup ## Rewrite the Python sources in the house format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-grade: setup ## Grade the sample class and print the table
+release: .venv/.installed ## Make the notebooks for students, in exercises/release/
+	cd exercises && ../.venv/bin/nbgrader generate_assignment distributed-training --force
+
+grade: .venv/.installed ## Grade the sample class and print the table
 	$(PY) -m shardwise_grading sample
 
 lock: ## Resolve the pins again (torch's own CUDA packages follow from its pin)

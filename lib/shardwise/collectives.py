@@ -39,14 +39,7 @@ def _ring_steps(
             destination = (source + 1) % num_devices
             chunk = (source + offset - step) % num_devices
             message = chunks[source][chunk]
-            pen.send(
-                op,
-                first_step + step,
-                source=source,
-                destination=destination,
-                chunk=chunk,
-                message=message,
-            )
+            pen.send(op, first_step + step, source, destination, chunk, message)
             receive(chunks[destination][chunk], message)
 
 

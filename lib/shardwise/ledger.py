@@ -14,10 +14,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import torch
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import torch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,9 @@ def record(*, payloads: bool = False) -> Iterator[Ledger]:
     ledger = Ledger(payloads=payloads)
     token = _active.set((*_active.get(), ledger))
     try:
-        yield ledger
+        # On CUDA, autograd runs backward in a thread of its own, which would not see the variable.
+        with torch.autograd.set_multithreading_enabled(False):
+            yield ledger
     finally:
         _active.reset(token)
 
@@ -129,7 +131,6 @@ class Recorder:
         self,
         op: str,
         step: int,
-        *,
         source: int,
         destination: int,
         chunk: int,

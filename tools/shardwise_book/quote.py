@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ def source(function: Callable[..., Any]) -> str:
         function: a function written in Python.
 
     Returns:
-        The source, dedented, with comments kept.
+        The source, dedented, with comments kept that are meant for readers and not for the linter.
 
     Raises:
         TypeError: `function` has no Python source, such as a builtin.
@@ -32,7 +33,7 @@ def source(function: Callable[..., Any]) -> str:
     if isinstance(definition, ast.FunctionDef) and ast.get_docstring(definition) is not None:
         docstring = definition.body[0]
         del lines[docstring.lineno - 1 : docstring.end_lineno]
-    return "\n".join(lines).strip()
+    return re.sub(r" +# noqa.*", "", "\n".join(lines)).strip()
 
 
 def quote(*functions: Callable[..., Any]) -> None:
