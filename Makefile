@@ -39,7 +39,7 @@ widgets/node_modules/.installed: widgets/package-lock.json
 	npm --prefix widgets ci --silent --no-fund --no-audit
 	@touch $@
 
-$(BUNDLES): widgets/node_modules/.installed widgets/build.mjs $(shell find widgets/src -type f)
+$(BUNDLES): widgets/node_modules/.installed widgets/build.mjs widgets/shardwise_widgets/look.json $(shell find widgets/src -type f)
 	npm --prefix widgets run --silent build
 	@touch $@
 
