@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 Time: TypeAlias = int | float | Fraction
 Op: TypeAlias = Literal["F", "B"]
 Policy: TypeAlias = Literal["gpipe", "1f1b"]
-Order: TypeAlias = list[tuple[Op, int]]  # the operations of one stage, one after the other
+# The operations of one stage, one after the other; each op takes micro-batches 0, 1, … in order.
+Order: TypeAlias = list[Op]
+_FORWARD: Order = ["F"]
+_BACKWARD: Order = ["B"]
 _TIMES = (int, float, Fraction)
 _MOST_CELLS = 10_000_000  # about 1.3 GB of cells
 
@@ -75,19 +78,13 @@ class Cell:
 
 def _gpipe_order(_stage: int, _num_stages: int, num_microbatches: int) -> Order:
     """All forwards, then all backwards."""
-    forwards: Order = [("F", m) for m in range(num_microbatches)]
-    return [*forwards, *(("B", m) for m in range(num_microbatches))]
+    return _FORWARD * num_microbatches + _BACKWARD * num_microbatches
 
 
 def _one_forward_one_backward_order(stage: int, num_stages: int, num_microbatches: int) -> Order:
     """Fill up to min(M, P - s) micro-batches, then retire one before the next is taken in."""
     cap = min(num_microbatches, num_stages - stage)
-    order: Order = [("F", m) for m in range(cap)]
-    for m in range(num_microbatches):
-        order.append(("B", m))
-        if m + cap < num_microbatches:
-            order.append(("F", m + cap))
-    return order
+    return _FORWARD * cap + (_BACKWARD + _FORWARD) * (num_microbatches - cap) + _BACKWARD * cap
 
 
 _ORDERS: dict[str, Callable[[int, int, int], Order]] = {
@@ -150,7 +147,7 @@ def _lanes(costs: dict[Op, list[Time]], latency: list[Time]) -> list[dict[Op, _L
     return lanes
 
 
-def _run_early(orders: list[deque[tuple[Op, int]]], lanes: list[dict[Op, _Lane]]) -> Iterator[Cell]:
+def _run_early(orders: list[deque[Op]], lanes: list[dict[Op, _Lane]]) -> Iterator[Cell]:
     """Start each operation as soon as its stage is free and its message is there.
 
     A stage that got on wakes its neighbours, which may wait for its messages; so the work is
@@ -163,15 +160,15 @@ def _run_early(orders: list[deque[tuple[Op, int]]], lanes: list[dict[Op, _Lane]]
         stage = awake.popleft()
         order, lane, free, todo = orders[stage], lanes[stage], now[stage], len(orders[stage])
         while order:
-            op, microbatch = order[0]
+            op = order[0]
             inbox, latency, cost, outbox = lane[op]
-            start = free
+            start, microbatch = free, len(outbox)
             if inbox is not None:
                 if len(inbox) <= microbatch:
                     break
                 start = max(start, inbox[microbatch] + latency)
             free = start + cost
-            outbox.append(free)  # micro-batches come in order: this is entry `microbatch`
+            outbox.append(free)
             order.popleft()
             yield Cell(stage, microbatch, op, start, free)
         now[stage] = free
