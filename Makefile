@@ -56,7 +56,8 @@ serve: book ## Build, then serve _book/ on http://localhost:4200
 
 test: setup browser ## Everything but the long suites (minutes)
 	npm --prefix widgets test --silent
-	$(PY) -m pytest -m "not long" --cov --cov-report=term --cov-fail-under=100
+	$(PY) -m pytest -m "not long" tests/lib lib --cov --cov-report=term --cov-fail-under=100
+	$(PY) -m pytest -m "not long" --ignore=tests/lib --ignore=lib
 
 test-all: test ## The long suites as well
 	$(PY) -m pytest -m long
