@@ -1,0 +1,123 @@
+"""Checks of rates, shares and flags that the planner's dataclasses and functions have in common."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import TYPE_CHECKING, TypeVar
+
+from shardwise._checks import amount, as_float, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+LARGEST = 10**9
+"""The largest size accepted: far above any model or cluster, and products of sizes stay floats."""
+
+
+def size(name: str, value: int) -> int:
+    """Return `value` as an int from 1 to `LARGEST`, or say why it is none.
+
+    >>> size("layers", 96)
+    96
+    """
+    if type(value) is int and 1 <= value <= LARGEST:  # a search asks this a million times
+        return value
+    return integer(name, value, minimum=1, maximum=LARGEST)
+
+
+def quantity(name: str, value: float) -> float:
+    """Return `value` as a float of at least 0, or say why it is none.
+
+    >>> quantity("num_bytes", 10**9)
+    1000000000.0
+    """
+    if type(value) is float and 0 <= value < math.inf:  # as in `size`
+        return value
+    return as_float(amount(name, value), f"give a smaller {name}")
+
+
+def positive(name: str, value: float) -> float:
+    """Return `value` as a float above 0, or say why it is none.
+
+    >>> positive("bandwidth", 25e9)
+    25000000000.0
+    """
+    number = quantity(name, value)
+    if number == 0:
+        raise ValueError(f"{name}={value} must be above 0: nothing could be done at that rate")
+    return number
+
+
+def share(name: str, value: float) -> float:
+    """Return `value` as a float from 0 to 1, or say why it is none.
+
+    >>> share("overlap", 1)
+    1.0
+    """
+    number = quantity(name, value)
+    if number > 1:
+        raise ValueError(f"{name}={value} is a share: give a number from 0 to 1")
+    return number
+
+
+def flag(name: str, value: bool) -> bool:
+    """Return `value` if it is True or False, or say that it is not.
+
+    >>> flag("gated", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={reprlib.repr(value)} must be True or False")
+    return value
+
+
+def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
+    """Return `value` if it is among `allowed`, or name those.
+
+    >>> one_of("recompute", "full", ("none", "full"))
+    'full'
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={reprlib.repr(value)} must be one of {', '.join(allowed)}")
+    if value not in allowed:
+        raise ValueError(
+            f"{name}={reprlib.repr(value)} is unknown: choose from {', '.join(allowed)}"
+        )
+    return value
+
+
+def instance(name: str, value: object, kind: type) -> None:
+    """Say what `value` should have been if it is no `kind`.
+
+    >>> instance("layers", 96, int)
+    """
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{name}={reprlib.repr(value)} must be a {kind.__name__}, not {type(value).__name__}"
+        )
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number of at least 1 in increasing order.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)})
+
+
+def collection(name: str, values: Sequence[T]) -> Sequence[T]:
+    """Return a tuple that holds something, or say that it is none.
+
+    >>> collection("chunks", (1, 2))
+    (1, 2)
+    """
+    if not isinstance(values, tuple):
+        raise TypeError(f"{name}={reprlib.repr(values)} must be a tuple, as (1, 2)")
+    if not values:
+        raise ValueError(f"{name}=() leaves nothing to choose from: give at least one value")
+    return values
