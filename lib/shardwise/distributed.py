@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shardwise._tensors import FLOATS, dense_tensor, tensor_list
+from shardwise._linear_model import check_batch, check_shards, mean_squared_error_gradient
+from shardwise.accumulation import accumulate_gradients
+from shardwise.buckets import bucket_gradients, bucketed_all_reduce
 from shardwise.collectives import (
     all_gather,
     broadcast,
@@ -42,9 +44,12 @@ if TYPE_CHECKING:
 __all__ = [
     "RECIPES",
     "Recipe",
+    "accumulate_gradients",
     "activation_bytes",
     "all_gather",
     "broadcast",
+    "bucket_gradients",
+    "bucketed_all_reduce",
     "data_parallel_gradients",
     "fewest_devices",
     "reduce_scatter",
@@ -61,52 +66,6 @@ __all__ = [
     "zero_memory_per_device",
     "zero_memory_per_device_exact",
 ]
-
-
-def _check_batch(weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor, suffix: str = "") -> None:
-    """Say what is wrong with a batch x (B, in), y (B, out) for a weight W (out, in)."""
-    for name, tensor in (("W", weight), (f"x{suffix}", x), (f"y{suffix}", y)):
-        if dense_tensor(name, tensor).ndim != 2:  # noqa: PLR2004 - a matrix has two dimensions
-            raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give a matrix (2-D)")
-        if tensor.dtype not in FLOATS:
-            raise TypeError(f"{name} has dtype {tensor.dtype}: gradients need a float dtype")
-        if (tensor.dtype, tensor.device) != (weight.dtype, weight.device):
-            raise ValueError(
-                f"{name} is {tensor.dtype} on {tensor.device}, W is {weight.dtype} on "
-                f"{weight.device}: bring them together with .to(W)"
-            )
-    num_outputs, num_inputs = weight.shape
-    if num_outputs == 0:
-        raise ValueError("W has shape (0, in): a mean over no outputs has no gradient")
-    if x.shape[1] != num_inputs or y.shape != (x.shape[0], num_outputs):
-        raise ValueError(
-            f"x{suffix} {tuple(x.shape)} and y{suffix} {tuple(y.shape)} don't fit W "
-            f"{tuple(weight.shape)}: give x (B, {num_inputs}) and y (B, {num_outputs})"
-        )
-
-
-def _check_shards(
-    weight: torch.Tensor, x_shards: Sequence[torch.Tensor], y_shards: Sequence[torch.Tensor]
-) -> list[int]:
-    """Return the number of samples on each device, or say what is wrong with the shards."""
-    xs, ys = tensor_list("x_shards", x_shards), tensor_list("y_shards", y_shards)
-    if len(xs) != len(ys):
-        raise ValueError(
-            f"{len(xs)} x_shards and {len(ys)} y_shards: give one of each for each device"
-        )
-    for rank, (x, y) in enumerate(zip(xs, ys, strict=True)):
-        _check_batch(weight, x, y, suffix=f"_shards[{rank}]")
-    return [x.shape[0] for x in xs]
-
-
-def _mean_squared_error_gradient(
-    weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor
-) -> torch.Tensor:
-    with torch.enable_grad():
-        leaf = weight.detach().requires_grad_()
-        loss = (x.detach() @ leaf.T - y.detach()).square().mean()  # (B, out) -> ()
-        (gradient,) = torch.autograd.grad(loss, leaf)
-    return gradient
 
 
 def single_device_gradient(
@@ -137,10 +96,10 @@ def single_device_gradient(
 
     Source: the identity ∂‖XWᵀ - Y‖²/∂W = 2(XWᵀ - Y)ᵀX.
     """
-    _check_batch(W, x, y)
+    check_batch(W, x, y)
     if x.shape[0] == 0:
         raise ValueError("x has no samples: a mean over an empty batch has no gradient")
-    return _mean_squared_error_gradient(W, x, y)
+    return mean_squared_error_gradient(W, x, y)
 
 
 def data_parallel_gradients(
@@ -173,7 +132,7 @@ def data_parallel_gradients(
 
     Source: Li et al., "PyTorch Distributed", VLDB 2020, arXiv:2006.15704, section 2.2.
     """
-    sizes = _check_shards(W, x_shards, y_shards)
+    sizes = check_shards(W, x_shards, y_shards)
     if len(set(sizes)) > 1:
         raise ValueError(
             f"the shards hold {reprlib.repr(sizes)} samples: the plain average is right for equal "
@@ -181,7 +140,7 @@ def data_parallel_gradients(
         )
     if sizes[0] == 0:
         raise ValueError("the shards hold no samples: give each device at least one")
-    local = [_mean_squared_error_gradient(W, x, y) for x, y in zip(x_shards, y_shards, strict=True)]
+    local = [mean_squared_error_gradient(W, x, y) for x, y in zip(x_shards, y_shards, strict=True)]
     return ring_all_reduce(local)[0] / len(local)
 
 
@@ -214,12 +173,12 @@ def weighted_data_parallel_gradients(
 
     Source: the mean over B samples is the mean of shard means weighted by bᵢ/B.
     """
-    sizes = _check_shards(W, x_shards, y_shards)
+    sizes = check_shards(W, x_shards, y_shards)
     total = sum(sizes)
     if total == 0:
         raise ValueError("the shards hold no samples: give at least one device a sample")
     local = [
-        _mean_squared_error_gradient(W, x, y) * (size / total)
+        mean_squared_error_gradient(W, x, y) * (size / total)
         if size
         else torch.zeros_like(W, requires_grad=False)
         for size, x, y in zip(sizes, x_shards, y_shards, strict=True)
