@@ -16,7 +16,7 @@ export QUARTO_PYTHON := $(CURDIR)/.venv/bin/python
 
 BUNDLES := widgets/shardwise_widgets/static/.built
 
-.PHONY: help setup book serve test test-all lint format grade release lock browser clean
+.PHONY: help setup book serve test test-all lint format grade release bench lock browser clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -39,14 +39,14 @@ widgets/node_modules/.installed: widgets/package-lock.json
 	npm --prefix widgets ci --silent --no-fund --no-audit
 	@touch $@
 
-$(BUNDLES): widgets/node_modules/.installed widgets/build.mjs widgets/shardwise_widgets/look.json $(shell find widgets/src -type f)
+# The folders are listed too: one changes when a file in it goes.
+$(BUNDLES): widgets/node_modules/.installed widgets/build.mjs widgets/shardwise_widgets/look.json $(shell find widgets/src)
 	npm --prefix widgets run --silent build
 	@touch $@
 
 book: setup ## Build the book into _book/
 ifeq ($(ENGINE),quarto)
-	quarto render
-	$(PY) -m shardwise_book check _book
+	$(PY) -m shardwise_book quarto
 else
 	$(PY) -m shardwise_book build
 endif
@@ -79,6 +79,9 @@ release: .venv/.installed ## Make the notebooks for students, in exercises/relea
 grade: .venv/.installed ## Grade the sample class and print the table
 	$(PY) -m shardwise_grading sample
 
+bench: .venv/.installed ## Speed of the library against named peers (minutes)
+	for script in benchmarks/bench_*.py; do echo "$$script"; $(PY) "$$script"; done
+
 lock: ## Resolve the pins again (torch's own CUDA packages follow from its pin)
 	.venv/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate --quiet \
 	  | grep -vE '^(nvidia-|cuda-|triton=)' > requirements.lock.new
@@ -93,4 +96,5 @@ browser:
 	else echo "The browser tests are skipped: no Chromium found. Install it (sudo apt-get install chromium) or set CHROMIUM=/path/to/it"; fi
 
 clean: ## Remove what was built; keep the environment
-	rm -rf _book .shardwise widgets/shardwise_widgets/static .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _book .shardwise .quarto widgets/shardwise_widgets/static
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -1,41 +1,55 @@
-"""Quotes a function of the library in a chapter, so that the page can't drift from the code."""
+"""Quotes definitions of the library in a chapter, so that the page can't drift from the code."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
-import textwrap
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 
 
-def source(function: Callable[..., Any]) -> str:
-    """Return the code of `function` without its docstring, which the chapter's prose replaces.
+def source(path: str) -> str:
+    """Return the code of one definition without its docstring, which the chapter's prose replaces.
 
     Args:
-        function: a function written in Python.
+        path: module and name of a function, class or constant, as "shardwise.memory.RECIPES".
 
     Returns:
-        The source, dedented, with comments kept that are meant for readers and not for the linter.
+        The source, with comments kept that are meant for readers and not for the linter.
 
     Raises:
-        TypeError: `function` has no Python source, such as a builtin.
+        ValueError: the module defines nothing of that name at its top level.
 
     Example:
-        >>> print(source(textwrap.dedent).splitlines()[0])
-        def dedent(text):
+        >>> print(source("shardwise.collectives.ring_all_reduce").splitlines()[0])
+        def ring_all_reduce(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """
-    lines = textwrap.dedent(inspect.getsource(function)).splitlines()
-    definition = ast.parse("\n".join(lines)).body[0]
-    if isinstance(definition, ast.FunctionDef) and ast.get_docstring(definition) is not None:
-        docstring = definition.body[0]
-        del lines[docstring.lineno - 1 : docstring.end_lineno]
-    return re.sub(r" +# noqa.*", "", "\n".join(lines)).strip()
+    module, _, name = path.rpartition(".")
+    text = inspect.getsource(importlib.import_module(module))
+    for node in ast.parse(text).body:
+        if isinstance(node, Definition) and name in _names(node):
+            return _without_docstring(node, text.splitlines())
+    raise ValueError(f"path={path!r}: {module} defines no {name!r}; quote it where it is defined")
 
 
-def quote(*functions: Callable[..., Any]) -> None:
-    """Print the functions as one fenced code block, for a cell with `output: asis`."""
-    print("```python\n" + "\n\n\n".join(map(source, functions)) + "\n```")  # noqa: T201
+def quote(*paths: str) -> None:
+    """Print definitions as one fenced code block, for a cell with `output: asis`."""
+    print("```python\n" + "\n\n\n".join(map(source, paths)) + "\n```")  # noqa: T201
+
+
+def _names(node: Definition) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _without_docstring(node: Definition, lines: list[str]) -> str:
+    kept = list(range(node.lineno - 1, node.end_lineno or node.lineno))
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+        docstring = node.body[0]
+        gone = range(docstring.lineno - 1, docstring.end_lineno or docstring.lineno)
+        kept = [index for index in kept if index not in gone]
+    return re.sub(r" +# noqa.*", "", "\n".join(lines[index] for index in kept)).strip()
