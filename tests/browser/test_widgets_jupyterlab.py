@@ -9,18 +9,19 @@ import secrets
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from support import ROOT
+from playwright.sync_api import TimeoutError as TookTooLong
+from visiting import AXE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 CELLS = (
     (
         "from shardwise_widgets import MemoryBudget, RingAllReduce\n"
@@ -123,33 +124,30 @@ def lab(browser: Browser, server: str) -> Iterator[Page]:
     context.close()
 
 
+PRINTED = """async (code) => {
+  const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const future = kernel.requestExecute({ code });
+  let printed = '';
+  future.onIOPub = ({ header, content }) => {
+    if (header.msg_type === 'stream') printed += content.text;
+    if (header.msg_type === 'error') printed += content.ename + ': ' + content.evalue;
+  };
+  await future.done;
+  return printed.trim();
+}"""
+
+
 def python(page: Page, code: str) -> str:
     """Run code in the notebook's kernel and return what it printed."""
-    answer = page.evaluate(
-        """async (code) => {
-          const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          const future = kernel.requestExecute({ code });
-          let printed = '';
-          future.onIOPub = ({ header, content }) => {
-            if (header.msg_type === 'stream') printed += content.text;
-            if (header.msg_type === 'error') printed += content.ename + ': ' + content.evalue;
-          };
-          await future.done;
-          return printed;
-        }""",
-        code,
-    )
-    return str(answer).strip()
+    return str(page.evaluate(PRINTED, code))
 
 
 def until(page: Page, code: str, expected: str) -> None:
     """Wait until the kernel prints what is expected: a trait travels on its own."""
-    for _ in range(50):
-        printed = python(page, code)
-        if printed == expected:
-            return
-        page.wait_for_timeout(100)
-    assert printed == expected
+    arrived = f"async ([code, expected]) => await ({PRINTED})(code) === expected"
+    with suppress(TookTooLong):
+        page.wait_for_function(arrived, arg=[code, expected], timeout=10_000)
+    assert python(page, code) == expected
 
 
 def budget(page: Page) -> Any:

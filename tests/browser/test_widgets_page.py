@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from support import ROOT
+from visiting import THEMES, WIDTHS, violations
 
-from shardwise.distributed import fewest_devices, zero_memory_per_device
+from shardwise.memory import fewest_devices, zero_memory_breakdown, zero_memory_per_device
 from shardwise_widgets import MemoryBudget, RingAllReduce
 from shardwise_widgets.base import built
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from shardwise_widgets.base import ShardwiseWidget
 
-AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
-THEMES = ("light", "dark")
-Open = "Callable[..., Page]"
+PERIOD = 900  # milliseconds from one step of a play to the next
 
 
 def mount_of(widget: ShardwiseWidget) -> str:
@@ -92,9 +90,10 @@ def text_of(figure: Any) -> str:
     return str(drawn).replace("\u00a0", " ")
 
 
-def gb(size: float) -> str:
+def written(size: float) -> str:
     """A size as the widgets write it, computed apart from them."""
-    return f"{float(f'{size / 1e9:.3g}'):g} GB"
+    unit, scale = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
+    return f"{float(f'{size / scale:.3g}'):g} {unit}"
 
 
 def test_it_is_drawn_at_once_and_by_no_request(open_page: Any) -> None:
@@ -102,7 +101,7 @@ def test_it_is_drawn_at_once_and_by_no_request(open_page: Any) -> None:
     for figure in (memory(page), ring(page)):
         expect(figure).to_have_attribute("data-ready", "")
         assert figure.locator("svg.sw-svg").count() == 1
-    assert gb(zero_memory_per_device(7.5e9, 64, 0)) in text_of(memory(page))
+    assert written(zero_memory_per_device(7.5e9, 64, 0)) in text_of(memory(page))
 
 
 def test_without_a_script_the_first_frame_stands(open_page: Any) -> None:
@@ -125,16 +124,16 @@ def test_the_memory_budget_by_keyboard(open_page: Any) -> None:
     params = figure.get_by_role("slider", name="Parameters")
     assert "2 T parameters" in press(params, "End")
     assert "0.1 B parameters" in press(params, "Home")
-    assert "0.105 B parameters" in press(params, "ArrowRight")
-    assert params.get_attribute("aria-valuetext").startswith("0.105")
+    assert "0.106 B parameters" in press(params, "ArrowRight")
+    assert params.get_attribute("aria-valuetext").startswith("0.106")
     press(params, "End")
 
-    assert gb(zero_memory_per_device(2e12, 64, 3)) in press(
+    assert written(zero_memory_per_device(2e12, 64, 3)) in press(
         figure.get_by_role("radio", name="0"), "ArrowRight", "ArrowRight", "ArrowRight"
     )
     devices = figure.get_by_role("slider", name="Devices")
     assert "on 4,096 devices" in press(devices, "End")
-    assert gb(zero_memory_per_device(2e12, 4096, 3)) in text_of(figure)
+    assert written(zero_memory_per_device(2e12, 4096, 3)) in text_of(figure)
     assert "on 1 device:" in press(devices, "Home")
 
     fewest = fewest_devices(2e12, 3, 192e9)
@@ -145,7 +144,7 @@ def test_the_memory_budget_by_keyboard(open_page: Any) -> None:
     fewest = fewest_devices(2e12, 3, 192e9, recipe="2+4+12")
     assert f"at stage 3: {fewest}." in press(recipes, "ArrowDown")
     press(recipes, "Home")
-    fewest = fewest_devices(2e12, 3, 192e9, activation_bytes=2e9)
+    fewest = fewest_devices(2e12, 3, 192e9, reserved_bytes=2e9)
     activations = figure.get_by_role("slider", name="Activations")
     assert f"at stage 3: {fewest}." in press(activations, "ArrowRight", "ArrowRight")
 
@@ -222,7 +221,7 @@ def test_the_address_opens_a_state_and_follows_it(open_page: Any) -> None:
     expect(ring(page).locator("output")).to_contain_text("Step 7 of 10, all-gather")
     said = memory(page).locator("output")
     expect(said).to_contain_text("ZeRO stage 3 on 100\u00a0devices")
-    fewest = fewest_devices(70e9, 3, 141e9, recipe="2+0+8", activation_bytes=2.5e9)
+    fewest = fewest_devices(70e9, 3, 141e9, recipe="2+0+8", reserved_bytes=2.5e9)
     expect(said).to_contain_text(f"at stage 3: {fewest}.")
 
     ring(page).get_by_role("slider", name="Step").focus()
@@ -244,10 +243,21 @@ def test_the_link_is_copied_or_said(open_page: Any) -> None:
     expect(ring(page).get_by_role("status").last).to_have_text("The link is copied.")
     assert page.evaluate("window.copied").endswith("light.html?ring=4,1")
     page.evaluate(
-        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject() } })"
+        """() => {
+          Object.defineProperty(navigator, 'clipboard', { value: { writeText: () => Promise.reject() } });
+          document.addEventListener('copy', () => { window.copied = document.activeElement.value });
+        }"""
     )
+    ring(page).get_by_role("slider", name="Step").press("ArrowRight")
     button.press("Enter")
-    expect(ring(page).locator(".sw-message")).to_contain_text("light.html?ring=4,1")
+    expect(ring(page).get_by_role("status").last).to_have_text("The link is copied.")
+    assert page.evaluate("window.copied").endswith("light.html?ring=4,2")
+    expect(button).to_be_focused()
+    assert page.locator("textarea").count() == 0
+    page.evaluate("document.execCommand = () => false")
+    button.press("Enter")
+    expect(ring(page).locator(".sw-message")).to_contain_text("Copy this: file:")
+    expect(ring(page).locator(".sw-message")).to_contain_text("light.html?ring=4,2")
 
 
 @pytest.mark.parametrize(
@@ -266,12 +276,21 @@ def test_a_bad_address_is_said_and_ignored(open_page: Any, query: str, message: 
     expect(ring(page).locator(".sw-message")).to_have_text("")
 
 
+def freeze(page: Page) -> None:
+    """From here on, time passes only when a test says so."""
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600_000)
+
+
 def test_play_ends_at_the_end_and_starts_over(open_page: Any) -> None:
     page = open_page(query="?ring=2,0")
+    freeze(page)
     figure = ring(page)
     figure.get_by_role("button", name="Play").press("Enter")
     expect(figure.get_by_role("button", name="Pause")).to_be_visible()
-    expect(figure.locator("output")).to_contain_text("Step 2 of 2", timeout=4000)
+    expect(figure.locator("output")).to_contain_text("Step 1 of 2")
+    page.clock.run_for(PERIOD)
+    expect(figure.locator("output")).to_contain_text("Step 2 of 2")
     expect(figure.get_by_role("button", name="Play")).to_be_visible()
     figure.get_by_role("button", name="Play").press("Enter")
     expect(figure.locator("output")).to_contain_text("Start")
@@ -282,17 +301,83 @@ def test_play_ends_at_the_end_and_starts_over(open_page: Any) -> None:
 @pytest.mark.parametrize("leave", ["focus", "scroll"])
 def test_play_stops_when_the_reader_turns_away(open_page: Any, leave: str) -> None:
     page = open_page(query="?ring=8,0")
+    freeze(page)
     figure = ring(page)
     figure.get_by_role("button", name="Play").press("Enter")
     expect(figure.get_by_role("button", name="Pause")).to_have_count(1)
+    page.clock.run_for(PERIOD)
+    expect(figure.locator("output")).to_contain_text("Step 2 of 14")
     if leave == "focus":
         page.locator("#after").focus()
     else:
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(figure.get_by_role("button", name="Play")).to_have_count(1)
-    before = figure.locator("output").text_content()
-    page.wait_for_timeout(1100)
-    assert figure.locator("output").text_content() == before
+    page.clock.run_for(10 * PERIOD)
+    expect(figure.locator("output")).to_contain_text("Step 2 of 14")
+
+
+def test_playing_announces_each_half_and_the_end_and_stepping_everything(open_page: Any) -> None:
+    page = open_page()
+    freeze(page)
+    figure = ring(page)
+    page.evaluate(
+        """() => {
+          const said = document.querySelector('figure[data-widget="RingAllReduce"] output');
+          window.heard = [];
+          new MutationObserver((changes) => {
+            if (changes.some(({ type }) => type === 'childList') && said.ariaLive === 'polite') {
+              heard.push(said.textContent.match(/^(Step \\d|Start)/)[0]);
+            }
+          }).observe(said, { childList: true, attributes: true });
+        }"""
+    )
+    figure.get_by_role("button", name="Play").press("Enter")
+    for step in range(2, 7):
+        page.clock.run_for(PERIOD)
+        expect(figure.locator("output")).to_contain_text(f"Step {step} of 6")
+    expect(figure.get_by_role("button", name="Play")).to_have_count(1)
+    assert page.evaluate("heard") == ["Step 1", "Step 4", "Step 6"]
+    for key in ("ArrowLeft", "ArrowLeft", "Home"):
+        page.keyboard.press(key)
+    expect(figure.locator("output")).to_contain_text("Start")
+    assert page.evaluate("heard.slice(3)") == ["Step 5", "Step 4", "Start"]
+
+
+def test_the_drawing_is_not_read_twice(open_page: Any) -> None:
+    page = open_page(query="?ring=4,3")
+    for figure in (memory(page), ring(page)):
+        label = figure.locator("svg.sw-svg").get_attribute("aria-label")
+        assert 0 < len(label) < 30
+        assert not re.search(r"\d", label), "the numbers are in the texts of the drawing"
+    expect(ring(page).get_by_role("img", name="finished")).to_have_count(4)
+
+
+def test_two_budgets_of_one_page_are_apart(browser: Browser, site: Path, tmp_path: Path) -> None:
+    page_text = (site / "light.html").read_text(encoding="utf-8")
+    more = "".join(mount_of(MemoryBudget(stage=stage)) for stage in (1, 2))
+    for name in ("look.css", "widgets.css"):
+        (tmp_path / name).write_text(built(name), encoding="utf-8")
+    (tmp_path / "page.html").write_text(page_text.replace("<h1>", f"{more}<h1>"), "utf-8")
+    repeated = """() => {
+      const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id);
+      return ids.filter((id, i) => ids.indexOf(id) < i);
+    }"""
+    for scripts in (False, True):
+        context = browser.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        expect(memory(page)).to_have_count(3)
+        assert page.evaluate(repeated) == []
+        for place, stage in enumerate((1, 2, 0)):  # one group of radio buttons keeps one mark
+            radio = memory(page).nth(place).locator("input[type=radio]").nth(stage)
+            expect(radio).to_be_checked()
+        if scripts:
+            memory(page).nth(1).get_by_role("slider", name="Devices").press("End")
+            expect(memory(page).nth(1).locator("output")).to_contain_text("4,096")
+            for place in (0, 2):
+                expect(memory(page).nth(place).locator("output")).to_contain_text(" on 64\u00a0")
+            page.wait_for_url(re.compile(r"\?memory2=7\.5e9,4096,2,80,2-2-12,0$"))
+        context.close()
 
 
 def test_what_travels_moves_unless_the_reader_wants_no_motion(open_page: Any) -> None:
@@ -372,7 +457,6 @@ def test_two_hundred_mounts_leave_nothing(open_page: Any, name: str) -> None:
     client.send("Performance.enable")
 
     def measure() -> dict[str, float]:
-        page.evaluate("new Promise((resolve) => setTimeout(resolve, 400))")  # the address's delay
         client.send("HeapProfiler.collectGarbage")
         metrics = client.send("Performance.getMetrics")["metrics"]
         return {m["name"]: m["value"] for m in metrics}
@@ -396,15 +480,9 @@ STATES = (
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing(open_page: Any, theme: str, width: int) -> None:
-    page = open_page(theme, STATES[1], width=width)
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, { preload: false })")
-    assert [
-        (violation["id"], [node["html"][:120] for node in violation["nodes"]])
-        for violation in found["violations"]
-    ] == []
+    assert violations(open_page(theme, STATES[1], width=width)) == []
 
 
 # For each text in a drawing: its colour, what it stands on, and where it is.
@@ -426,7 +504,7 @@ TEXTS = """() => [...document.querySelectorAll('.sw-svg text')].map((text) => {
 
 
 def luminance(color: str) -> float:
-    assert color.startswith("rgb("), f"a text must stand on one plain colour, not on {color}"
+    assert color.startswith("rwritten("), f"a text must stand on one plain colour, not on {color}"
     channels = [int(part) / 255 for part in re.findall(r"\d+", color)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -472,7 +550,8 @@ def test_numbers_can_be_selected_and_copied(open_page: Any) -> None:
         })"""
     )
     budget, grid = (text.replace("\u00a0", " ") for text in selected)
-    for number in ("16.6 GB", "80 GB GPU", "120 GB", "90 GB" if "90 GB" in budget else "1.41 GB"):
+    parts = zero_memory_breakdown(7.5e9, 64, 2)
+    for number in (*map(written, parts.values()), "80 GB GPU", "stage 0: 120 GB"):
         assert number in budget, number
     run = json.loads(page.locator('figure[data-widget="RingAllReduce"] script').text_content())
     sums = [str(sum(column)) for column in zip(*run["runs"]["4"]["start"], strict=True)]

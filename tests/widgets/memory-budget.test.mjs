@@ -43,6 +43,22 @@ test('sliders reach the sizes that people ask about', () => {
   for (const stops of [PARAMS, DEVICES]) assert.deepEqual(stops, [...new Set(stops)].sort((a, b) => a - b));
 });
 
+test('equal ways on the slider of parameters are equal factors', () => {
+  const decades = [1e8, 1e9, 1e10, 1e11, 1e12].map((count) => PARAMS.indexOf(count));
+  assert.deepEqual(decades, [0, 40, 80, 120, 160]);
+  const factors = PARAMS.slice(1).map((count, i) => count / PARAMS[i]);
+  assert.ok(Math.min(...factors) > 1.01 && Math.max(...factors) < 1.12, `${Math.min(...factors)} to ${Math.max(...factors)}`);
+});
+
+test('the first prompt has an answer on the slider: half the bytes, twice the model', () => {
+  const largest = (/** @type {string} */ recipe) => 80e9 / [...recipe.split('+')].reduce((sum, part) => sum + Number(part), 0);
+  for (const [recipe, optimizer] of /** @type {[string, number][]} */ ([['2+2+12', 12], ['2+2+4', 4]])) {
+    const state = { ...base, recipe, recipes: [{ name: recipe, params: 2, grads: 2, optimizer, description: '' }] };
+    const found = PARAMS.findLast((params) => fits({ ...state, params })) ?? 0;
+    assert.ok(found <= largest(recipe) && found > 0.94 * largest(recipe), `${recipe}: ${found}`);
+  }
+});
+
 test('the drawing says every number and unit that it shows', () => {
   const text = svg({ activations: 12 }).replaceAll('\u00a0', ' ');
   for (const part of ['132 GB', '15 GB', '90 GB', '12 GB', '80 GB GPU', 'stage 0: 132 GB', '52 GB more than 80 GB']) {

@@ -47,6 +47,11 @@ test('the drawing rings what is finished and shows one way for each message', ()
   assert.match(svg(1).replaceAll('\u00a0', ' '), /has sent 4 B of 8 B/);
 });
 
+test('a finished sum has a name that says so, and the phases are those of the run', () => {
+  assert.equal(count(svg(1), /role="img" aria-label="(11|22), finished"/g), 2);
+  assert.deepEqual([0, 1, 2].map((step) => widget.phase?.(state(step))), ['start', 'reduce-scatter', 'all-gather']);
+});
+
 test('only a drawing that is asked to moves', () => {
   assert.equal(count(svg(1), /sw-ring-rider/g), 0);
   assert.equal(count(svg(1, 0), /sw-ring-rider/g), 2);

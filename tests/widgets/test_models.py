@@ -15,6 +15,8 @@ from shardwise import ledger
 from shardwise.distributed import ring_all_reduce, ring_all_reduce_bytes
 from shardwise.memory import fewest_devices, zero_memory_breakdown, zero_memory_per_device
 from shardwise_widgets import MemoryBudget
+from shardwise_widgets.memory_budget import GPUS, MAX_PARAMS, MIN_PARAMS, STAGES
+from shardwise_widgets.memory_budget import MAX_DEVICES as MAX_BUDGET_DEVICES
 from shardwise_widgets.ring_all_reduce import MAX_DEVICES, MIN_DEVICES, last_step, record_run
 
 GRID = [
@@ -47,6 +49,36 @@ def node(program: str, data: object) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:
+    limits = node(
+        """
+        import * as memory from './memory-budget/model.js';
+        import * as ring from './ring-all-reduce/model.js';
+        const ends = (stops) => [stops.at(0), stops.at(-1)];
+        const output = {
+          gpus: memory.GPUS, stages: memory.STAGES,
+          params: [memory.MIN_PARAMS, memory.MAX_PARAMS], paramStops: ends(memory.PARAMS),
+          devices: memory.MAX_DEVICES, deviceStops: ends(memory.DEVICES),
+          activations: memory.LARGEST_GPU, activationStops: ends(memory.ACTIVATIONS),
+          ring: [ring.MIN_DEVICES, ring.MAX_DEVICES], ringStops: ends(ring.DEVICES),
+        };
+        """,
+        None,
+    )
+    assert limits == {
+        "gpus": list(GPUS),
+        "stages": list(STAGES),
+        "params": [MIN_PARAMS, MAX_PARAMS],
+        "paramStops": [MIN_PARAMS, MAX_PARAMS],
+        "devices": MAX_BUDGET_DEVICES,
+        "deviceStops": [1, MAX_BUDGET_DEVICES],
+        "activations": max(GPUS),
+        "activationStops": [0, max(GPUS)],
+        "ring": [MIN_DEVICES, MAX_DEVICES],
+        "ringStops": [MIN_DEVICES, MAX_DEVICES],
+    }
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +116,7 @@ def test_the_fewest_devices_are_the_librarys(memory: list[dict[str, Any]]) -> No
             entry["stage"],
             entry["gpu"] * 10**9,
             recipe=entry["recipe"],
-            activation_bytes=round(entry["activations"] * 1e9),
+            reserved_bytes=round(entry["activations"] * 1e9),
         )
         assert drawn["fewest"] == expected, entry
         assert drawn["fits"] == (expected is not None and entry["devices"] >= expected), entry

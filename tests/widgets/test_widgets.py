@@ -13,7 +13,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support import ROOT
 
-from shardwise.memory import RECIPES
+from shardwise.recipes import RECIPES
 from shardwise_widgets import MemoryBudget, RingAllReduce, base
 
 if TYPE_CHECKING:
@@ -22,31 +22,32 @@ if TYPE_CHECKING:
 BAD_BUDGETS: list[tuple[dict[str, Any], str]] = [
     (
         {"params": 1e7},
-        "params=10000000.0 must be a whole number from 100,000,000 to 2,000,000,000,000",
+        "params=10000000 is out of range: give an integer from 100000000 to 2000000000000",
     ),
-    ({"params": 7.5}, "params=7.5 must be"),
-    ({"params": float("nan")}, "params=nan must be"),
+    ({"params": 7.5}, "params=7.5 must be a whole number"),
+    ({"params": float("nan")}, "params=nan must be finite"),
     ({"params": "7e9"}, "params='7e9' must be"),
-    ({"devices": 0}, "devices=0 must be a whole number from 1 to 4,096"),
+    ({"devices": 0}, "devices=0 is out of range: give an integer from 1 to 4096"),
     ({"devices": 2.5}, "devices=2.5 must be"),
     ({"devices": True}, "devices=True must be"),
     ({"stage": 4}, "stage=4 must be one of 0, 1, 2, 3"),
     ({"stage": True}, "stage=True must be"),
     ({"gpu": 81}, "gpu=81 must be one of 24, 40, 80, 141, 192"),
     ({"recipe": "1+1"}, "recipe='1+1' must be one of 2+2+12"),
-    ({"activations": -1}, "activations=-1 must be a number from 0 to 192"),
-    ({"activations": float("inf")}, "activations=inf must be"),
+    ({"activations": -1}, "activations=-1 must not be negative"),
+    ({"activations": 193}, "activations=193 must be a number from 0 to 192"),
+    ({"activations": float("inf")}, "activations=inf must be finite"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_BUDGETS, ids=str)
 def test_a_wrong_budget_is_named(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         MemoryBudget(**arguments)
     budget = MemoryBudget()
     (name, value) = next(iter(arguments.items()))
     before = getattr(budget, name)
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         setattr(budget, name, value)
     assert getattr(budget, name) == before
 
@@ -54,16 +55,16 @@ def test_a_wrong_budget_is_named(arguments: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize(
     ("devices", "step", "message"),
     [
-        (1, 0, "devices=1 must be a whole number from 2 to 8"),
-        (9, 0, "devices=9 must be"),
+        (1, 0, "devices=1 is out of range: give an integer from 2 to 8"),
+        (9, 0, "devices=9 is out of range"),
         ("4", 0, "devices='4' must be"),
-        (4, 7, "step=7 must be a whole number from 0 to 6"),
-        (4, -1, "step=-1 must be"),
-        (4, 1.5, "step=1.5 must be"),
+        (4, 7, "step=7 is out of range: give an integer from 0 to 6"),
+        (4, -1, "step=-1 must not be negative"),
+        (4, 1.5, "step=1.5 must be a whole number"),
     ],
 )
 def test_a_wrong_ring_is_named(devices: Any, step: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         RingAllReduce(devices=devices, step=step)
 
 
@@ -137,7 +138,9 @@ def test_the_markdown_has_a_mount_for_pages_and_an_image_for_all_else(make: Any)
     assert raw is not None
     mount = raw[1]
     name = type(widget).__name__
-    assert mount.startswith(f'<figure class="shardwise-widget" data-widget="{name}">')
+    title = {"MemoryBudget": "Memory budget", "RingAllReduce": "Ring all-reduce"}[name]
+    figure = f'<figure class="shardwise-widget" data-widget="{name}" aria-label="{title}">'
+    assert mount.startswith(figure)
     assert "\n\n" not in mount, "a blank line would let other markdown readers end the block"
     state = re.search(r'<script type="application/json">(.*?)</script>', mount)
     assert state is not None
@@ -163,11 +166,19 @@ def test_a_page_brings_the_runs_of_every_ring() -> None:
 
 
 @pytest.mark.usefixtures("book")
-def test_two_frames_of_one_page_share_no_id() -> None:
-    first, second = (RingAllReduce().book_markdown() for _ in range(2))
-    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in (first, second)]
-    assert ids[0]
-    assert not ids[0] & ids[1]
+@pytest.mark.parametrize("kind", [MemoryBudget, RingAllReduce])
+def test_two_frames_of_one_page_share_no_id(kind: type[ShardwiseWidget]) -> None:
+    frames = [kind().book_markdown().split("unless-format")[0] for _ in range(2)]
+    own = [re.findall(r' id="([^"]+)"', frame) for frame in frames]
+    assert len(set(own[0] + own[1])) == len(own[0]) + len(own[1])
+    for ids, frame in zip(own, frames, strict=True):
+        controls = frame.count('type="range"') + frame.count("<select")
+        assert controls >= 2
+        assert len(re.findall(r'<(?:input|select)[^>]* id="', frame)) == controls
+        # What refers to an id stays inside its frame.
+        assert set(re.findall(r'(?: for="|url\(#)([^")]+)', frame)) <= set(ids)
+    groups = [set(re.findall(r'type="radio" name="([^"]+)"', frame)) for frame in frames]
+    assert not groups[0] & groups[1], "radio buttons of one name would exclude one another"
 
 
 def test_a_bundle_that_is_not_built_says_how(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 import itertools
 import json
 import shutil
@@ -41,7 +42,7 @@ def prerender(widget: str, state: dict[str, object]) -> dict[str, str]:
         state: its traits.
 
     Returns:
-        "html", "svg" (an image that stands alone, in light colours) and "alt".
+        "title", "html", "svg" (an image that stands alone, in light colours) and "alt".
 
     Raises:
         RuntimeError: if Node.js is missing, the bundle is not built, or drawing failed.
@@ -67,7 +68,7 @@ def prerender(widget: str, state: dict[str, object]) -> dict[str, str]:
 
 
 class ShardwiseWidget(anywidget.AnyWidget):
-    """A widget whose state is in its `shown` traits, and whose drawing is a module of that name."""
+    """A widget drawn by the module of its name; `shown` are the traits that a page gets."""
 
     shown: ClassVar[tuple[str, ...]] = ()
 
@@ -97,7 +98,8 @@ class ShardwiseWidget(anywidget.AnyWidget):
         # "<" would let a text in the state end the script element.
         data = json.dumps(state, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
         page = (
-            f'<figure class="shardwise-widget" data-widget="{name}">\n'
+            f'<figure class="shardwise-widget" data-widget="{name}" '
+            f'aria-label="{html.escape(frame["title"])}">\n'
             f'<script type="application/json">{data}</script>\n'
             f'<div class="shardwise-mount">{frame["html"]}</div>\n</figure>'
         )

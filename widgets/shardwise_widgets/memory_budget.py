@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from shardwise.memory import RECIPES
-from shardwise_widgets._checks import integer, number, one_of
+from shardwise.recipes import RECIPES
+from shardwise_widgets._checks import count, number, one_of
 from shardwise_widgets.base import ShardwiseWidget
 
 GPUS = (24, 40, 80, 141, 192)
@@ -31,6 +31,7 @@ class MemoryBudget(ShardwiseWidget):
         activations: GB of activations on each device, 0 to 192.
 
     Raises:
+        TypeError: if a number is given as something else.
         ValueError: if an argument is out of its range.
 
     Example:
@@ -79,11 +80,11 @@ class MemoryBudget(ShardwiseWidget):
 
     @traitlets.validate("params")
     def _check_params(self, proposal: dict[str, Any]) -> int:
-        return integer("params", proposal["value"], MIN_PARAMS, MAX_PARAMS)
+        return count("params", proposal["value"], MIN_PARAMS, MAX_PARAMS)
 
     @traitlets.validate("devices")
     def _check_devices(self, proposal: dict[str, Any]) -> int:
-        return integer("devices", proposal["value"], 1, MAX_DEVICES)
+        return count("devices", proposal["value"], 1, MAX_DEVICES)
 
     @traitlets.validate("stage")
     def _check_stage(self, proposal: dict[str, Any]) -> int:
@@ -102,4 +103,4 @@ class MemoryBudget(ShardwiseWidget):
 
     @traitlets.validate("activations")
     def _check_activations(self, proposal: dict[str, Any]) -> float:
-        return number("activations", proposal["value"], 0, max(GPUS))
+        return number("activations", proposal["value"], max(GPUS))

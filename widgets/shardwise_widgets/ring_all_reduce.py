@@ -9,7 +9,7 @@ import traitlets
 
 from shardwise import ledger
 from shardwise.collectives import ring_all_reduce
-from shardwise_widgets._checks import integer
+from shardwise_widgets._checks import count
 from shardwise_widgets.base import ShardwiseWidget
 
 MIN_DEVICES, MAX_DEVICES = 2, 8
@@ -65,33 +65,34 @@ class RingAllReduce(ShardwiseWidget):
         step: how many of the 2(N-1) steps are done.
 
     Raises:
+        TypeError: if an argument is no number.
         ValueError: if an argument is out of its range.
 
     Example:
         >>> ring = RingAllReduce(devices=4, step=3)
         >>> ring.step = 7
         Traceback (most recent call last):
-        ValueError: step=7 must be a whole number from 0 to 6
+        ValueError: step=7 is out of range: give an integer from 0 to 6
     """
 
-    shown: ClassVar[tuple[str, ...]] = ("devices", "step", "steps")
+    shown: ClassVar[tuple[str, ...]] = ("devices", "step")
     devices = traitlets.Any().tag(sync=True)
     step = traitlets.Any().tag(sync=True)
     steps = traitlets.Dict(read_only=True).tag(sync=True)
 
     def __init__(self, devices: int = 4, step: int = 0) -> None:
         """Check the arguments, record the run and open the widget."""
-        devices = integer("devices", devices, MIN_DEVICES, MAX_DEVICES)
+        devices = count("devices", devices, MIN_DEVICES, MAX_DEVICES)
         self.set_trait("steps", record_run(devices))
-        super().__init__(devices=devices, step=integer("step", step, 0, last_step(devices)))
+        super().__init__(devices=devices, step=count("step", step, 0, last_step(devices)))
 
     @traitlets.validate("devices")
     def _check_devices(self, proposal: dict[str, Any]) -> int:
-        return integer("devices", proposal["value"], MIN_DEVICES, MAX_DEVICES)
+        return count("devices", proposal["value"], MIN_DEVICES, MAX_DEVICES)
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:
-        return integer("step", proposal["value"], 0, last_step(self.devices))
+        return count("step", proposal["value"], 0, last_step(self.devices))
 
     @traitlets.observe("devices")
     def _record_again(self, change: dict[str, Any]) -> None:
@@ -103,4 +104,4 @@ class RingAllReduce(ShardwiseWidget):
     def book_state(self) -> dict[str, object]:
         """Return the recordings of all rings that the control reaches: a page has no kernel."""
         runs = {str(n): record_run(n) for n in range(MIN_DEVICES, MAX_DEVICES + 1)}
-        return {"devices": self.devices, "step": self.step, "runs": runs}
+        return {**super().book_state(), "runs": runs}

@@ -3,7 +3,6 @@ import MemoryBudget from './memory-budget/index.js';
 import RingAllReduce from './ring-all-reduce/index.js';
 
 /** @typedef {import('./shared/types.d.ts').Model} Model */
-/** @typedef {{ default?: never, widget: import('./shared/types.d.ts').Widget<any>, render: Function }} Module */
 
 /** @type {Record<string, any>} */
 const WIDGETS = { MemoryBudget, RingAllReduce };

@@ -1,4 +1,4 @@
-// Draws first frames: a list of { widget, state } as JSON on standard input; markup, image and alt text out.
+// Draws a first frame: { widget, state, id } as JSON on standard input; title, markup, image and alt text out.
 import style from 'drawing.css';
 import MemoryBudget from './memory-budget/index.js';
 import RingAllReduce from './ring-all-reduce/index.js';
@@ -18,6 +18,7 @@ function prerender({ widget: name, state: traits, id }) {
   const { widget } = WIDGETS[name];
   const state = widget.read((/** @type {string} */ trait) => traits[trait]);
   return {
+    title: widget.title,
     // A blank line would end a block of raw HTML for other readers of markdown.
     html: frame(widget, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n'),
     svg: standalone(widget.draw(state, { id: 'frame', width: FRAME_WIDTH }).text),

@@ -132,20 +132,26 @@
   }).observe(document.querySelector(".colophon"));
   markRead();
 
-  // Copy buttons.
+  // Copy buttons. The widgets' copy.js does the same: a page need not hold a widget, nor a widget be in a page.
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      const area = document.createElement("textarea");
-      area.value = text;
-      document.body.append(area);
-      area.select();
-      const done = document.execCommand("copy");
-      area.remove();
-      return done;
+      return copySelected(text); // no permission, or no secure context
     }
+  }
+  function copySelected(text) {
+    const focused = document.activeElement;
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.style.position = "fixed"; // or the page would scroll to it
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (focused instanceof HTMLElement) focused.focus();
+    return done;
   }
   const ICONS = {
     copy: "M7 7h9v9H7zM4 13V4h9",

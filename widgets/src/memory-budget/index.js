@@ -4,7 +4,7 @@ import { mount } from '../shared/mount.js';
 import { swatch, textures, textWidth, ticks } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
-  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, PARAMS, PARTS, STAGES,
+  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, STAGES,
   activationBytes, breakdown, fewestDevices, fits, isSplit, recipeOf,
 } from './model.js';
 
@@ -71,7 +71,7 @@ ${wide >= 32 && markup`<g>${swatch(role, letter, left + 6, barTop + barHeight / 
   const stagesTop = rowsTop + kinds.length * 28 + 16;
   const height = stagesTop + 74;
 
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${alt(state)}">
+  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Memory of one device">
 ${textures(id, kinds.map((kind) => ROLES[kind][0]))}
 <text x="0" y="24" class="sw-large sw-fill-text">${formatBytes(bytes.total)}<tspan class="sw-body" dx="6">on each device</tspan></text>
 <text x="${narrow ? 0 : width}" y="${narrow ? 50 : 24}" text-anchor="${narrow ? 'start' : 'end'}" class="sw-body sw-strong sw-fill-text">${verdict(state)}</text>
@@ -154,6 +154,9 @@ const alt = (state) =>
 
 const TRAITS = /** @type {const} */ (['params', 'devices', 'stage', 'gpu', 'recipe', 'activations', 'recipes']);
 
+/** 7500000000 as 7.5e9, which Python and the address read too. @param {number} count */
+const power = (count) => count.toExponential().replace('+', '');
+
 /** @param {string} text @param {string} what @param {(value: number) => boolean} right @param {string} range */
 function numberIn(text, what, right, range) {
   const value = Number(text);
@@ -184,13 +187,13 @@ export const widget = {
   alt,
   say,
   prompts: [
-    'Find the largest model that one 80 GB GPU can train, then change the recipe. What did Adam cost?',
+    'Find the largest model that one 80 GB GPU trains at stage 0 with 16 bytes per parameter. How large can it be with 8?',
     'Set 7.5 billion parameters and 64 devices and go from stage 0 to stage 3. Which step saves most?',
     'Stay at stage 2 and raise the number of devices to the end. What is the bar made of that no device can give away?',
   ],
   addressKey: 'memory',
   toAddress: ({ params, devices, stage, gpu, recipe, activations }) =>
-    [params.toExponential().replace('+', ''), devices, stage, gpu, recipe.replaceAll('+', '-'), activations].join(','),
+    [power(params), devices, stage, gpu, recipe.replaceAll('+', '-'), activations].join(','),
   fromAddress(text, { recipes }) {
     const [params, devices, stage, gpu, recipe, activations, ...rest] = text.split(',');
     if (activations === undefined || rest.length) throw new Error('it must be six values: parameters, devices, stage, GPU, recipe, activations');
@@ -198,16 +201,16 @@ export const widget = {
     if (!recipes.some((known) => known.name === name)) throw new Error(`there is no recipe ${recipe}`);
     const whole = Number.isInteger;
     return {
-      params: numberIn(params, 'parameters', (n) => whole(n) && n >= 1e8 && n <= 2e12, 'a whole number from 1e8 to 2e12'),
-      devices: numberIn(devices, 'devices', (n) => whole(n) && n >= 1 && n <= 4096, 'a whole number from 1 to 4096'),
-      stage: numberIn(stage, 'stage', (n) => STAGES.includes(n), '0, 1, 2 or 3'),
+      params: numberIn(params, 'parameters', (n) => whole(n) && n >= MIN_PARAMS && n <= MAX_PARAMS, `a whole number from ${power(MIN_PARAMS)} to ${power(MAX_PARAMS)}`),
+      devices: numberIn(devices, 'devices', (n) => whole(n) && n >= 1 && n <= MAX_DEVICES, `a whole number from 1 to ${MAX_DEVICES}`),
+      stage: numberIn(stage, 'stage', (n) => STAGES.includes(n), `one of ${STAGES.join(', ')}`),
       gpu: numberIn(gpu, 'GPU', (n) => GPUS.includes(n), `one of ${GPUS.join(', ')}`),
       recipe: name,
       activations: numberIn(activations, 'activations', (n) => n >= 0 && n <= LARGEST_GPU, `a number from 0 to ${LARGEST_GPU}`),
     };
   },
   code: ({ params, devices, stage, gpu, recipe, activations }) =>
-    `MemoryBudget(params=${params.toExponential().replace('+', '')}, devices=${devices}, stage=${stage}, gpu=${gpu}, recipe="${recipe}", activations=${activations})`,
+    `MemoryBudget(params=${power(params)}, devices=${devices}, stage=${stage}, gpu=${gpu}, recipe="${recipe}", activations=${activations})`,
 };
 
 /** @param {Parameters<typeof mount>[1]} host */

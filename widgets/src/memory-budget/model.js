@@ -1,5 +1,5 @@
-// What training costs on each device, in the arithmetic of `shardwise.memory`: integers stay exact, and
-// whether N devices are enough is decided without a division.
+// What training costs on each device, by the equations of `shardwise.memory`. Whether N devices are enough is
+// decided without a division, so that no rounding decides it; sums above 2⁵³ bytes round in their last bits.
 
 /** @typedef {{ name: string, params: number, grads: number, optimizer: number, description: string }} Recipe */
 /** @typedef {'params' | 'grads' | 'optimizer'} Part */
@@ -18,18 +18,28 @@
 export const PARTS = ['params', 'grads', 'optimizer'];
 export const GPUS = [24, 40, 80, 141, 192];
 export const STAGES = [0, 1, 2, 3];
-export const LARGEST_GPU = 192;
+export const LARGEST_GPU = Math.max(...GPUS);
+export const [MIN_PARAMS, MAX_PARAMS] = [1e8, 2e12];
+export const MAX_DEVICES = 4096;
 const GB = 1e9;
 
-/** Twenty stops between powers of two of mantissas 0.05 apart: 7.5, 70, 175 and 405 billion are among them. */
-export const PARAMS = [8, 9, 10, 11, 12].flatMap((exponent) =>
-  Array.from({ length: 180 }, (_, i) => Math.round((100 + 5 * i) * 10 ** (exponent - 2))),
-).filter((count) => count <= 2e12);
+/** Sizes of published models, in billions: from GPT-2 and GPT-3 to Llama 3.1, PaLM, DeepSeek-V3 and beyond. */
+const PUBLISHED = [0.124, 0.355, 0.774, 1.3, 1.5, 2.7, 3, 6.7, 7, 7.5, 8, 13, 30, 34, 65, 70, 175, 405, 540, 671, 1000, 1800];
+const STOPS_PER_DECADE = 40;
+
+/** The stop of a size: equal ways on the slider are equal factors. @param {number} count */
+const stopOf = (count) => Math.round(STOPS_PER_DECADE * Math.log10(count / MIN_PARAMS));
+
+/** A size at each stop: a published one where it is nearest, otherwise the power rounded to three digits. */
+export const PARAMS = Array.from({ length: stopOf(MAX_PARAMS) + 1 }, (_, stop) => {
+  const published = PUBLISHED.map((billions) => Math.round(billions * 1e9)).find((count) => stopOf(count) === stop);
+  return published ?? Number((MIN_PARAMS * 10 ** (stop / STOPS_PER_DECADE)).toPrecision(3));
+});
 
 /** Every count to 16, then eight stops to the octave. */
 export const DEVICES = [
   ...Array.from({ length: 16 }, (_, i) => i + 1),
-  ...[16, 32, 64, 128, 256, 512, 1024, 2048].flatMap((octave) =>
+  ...[16, 32, 64, 128, 256, 512, 1024, MAX_DEVICES / 2].flatMap((octave) =>
     Array.from({ length: 8 }, (_, i) => octave + ((i + 1) * octave) / 8),
   ),
 ];

@@ -54,7 +54,7 @@ function draw(state, { width, id, from }) {
   const legendTop = place.bottom + 36;
   const bytesTop = legendTop + (place.narrow ? 60 : 36);
   const height = bytesTop + (place.narrow ? 56 : 38);
-  return markup`<svg class="sw-svg ${moving && 'sw-ring-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${alt(state)}">
+  return markup`<svg class="sw-svg ${moving && 'sw-ring-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Chunks by device">
 ${textures(id, ['optimizer'])}
 <defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
 <text x="0" y="16" class="sw-body sw-strong sw-fill-text">${headline(run, step, place.narrow)}</text>
@@ -93,7 +93,8 @@ function drawCell(cell, { x, y, width, n, id, arrived }) {
   const ink = cell.done ? 'sw-on-optimizer' : cell.spent ? 'sw-fill-muted' : 'sw-fill-text';
   const mark = (width - 8) / n;
   const plate = String(cell.value).length * 11 + 6;
-  return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}">
+  // A finished sum looks finished; its name says so to those who can't see it.
+  return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}"${cell.done && markup` role="img" aria-label="${cell.value}, finished"`}>
 <rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="url(#${id}-optimizer)"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
 ${cell.done && markup`<rect x="${middle - Math.min(plate, width - 6) / 2}" y="${y + 8}" width="${Math.min(plate, width - 6)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
 <text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 40 ? 'sw-tiny' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
@@ -155,6 +156,7 @@ export const widget = {
   draw,
   alt,
   say,
+  phase: ({ steps: run, step }) => phaseAfter(run, Math.min(step, run.steps.length)),
   prompts: [
     'Go to the last step of the reduce-scatter. How many finished chunks does each device hold, and which?',
     'Follow one chunk through the all-gather: why does this half cost as many bytes as the first?',

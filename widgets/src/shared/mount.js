@@ -67,12 +67,20 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
     drawing.innerHTML = widget.draw(state, { width, id, ...(moved && { from: shownStep }) }).text;
     shownStep = state.step;
   };
+  let phase = widget.phase?.(state);
+  // A sentence takes longer to hear than a step takes to play: while it plays, another part of the run and its
+  // end are announced, and nothing between.
+  const say = () => {
+    const [before, sentence] = [phase, widget.say(state)];
+    phase = widget.phase?.(state);
+    said.setAttribute('aria-live', player?.playing() && phase === before ? 'off' : 'polite');
+    if (said.textContent !== sentence) said.textContent = sentence;
+  };
   const show = () => {
     state = read();
     draw();
     showControls(root, widget.controls(state));
-    const sentence = widget.say(state);
-    if (said.textContent !== sentence) said.textContent = sentence;
+    say();
   };
 
   // Several traits can change at once, so drawing waits for the end of the task that changes them.

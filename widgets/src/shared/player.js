@@ -36,5 +36,5 @@ export function makePlayer({ root, signal, step, changed }) {
     stop();
     seen.disconnect();
   });
-  return { stop, toggle: () => (timer === undefined ? start() : stop()) };
+  return { stop, playing: () => timer !== undefined, toggle: () => (timer === undefined ? start() : stop()) };
 }

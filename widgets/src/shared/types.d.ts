@@ -75,6 +75,8 @@ export interface Widget<S extends Record<string, any>> {
   alt(state: S): string;
   /** What has changed, in a sentence or two. */
   say(state: S): string;
+  /** Part of the run that the step is in: while it plays, only another part and the end are announced. */
+  phase?(state: S): string;
   prompts: readonly string[];
   /** Key and value in the page's address. */
   addressKey: string;
