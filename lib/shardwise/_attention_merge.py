@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from shardwise._attention_tiles import Logits, State, Triple
 
 _attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001 - gives lse too
 _attend_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward  # noqa: SLF001
+
+FEW_QUERIES, FEW_KEYS = 192, 8  # below, the operator works in smaller steps and not in vectors
 
 
 def start(q: torch.Tensor, value_size: int, dtype: torch.dtype) -> State:
@@ -29,26 +33,32 @@ def finish(state: State) -> tuple[torch.Tensor, torch.Tensor]:
     return o, lse
 
 
-def absorb(
+def absorb(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: State, logits: Logits) -> None:
+    """Merge a block's attention into the state."""
+    for rows, cols, part in _parts(q.shape[-2], k.shape[-2], logits):
+        lse, o = (x[..., rows, :] for x in state)
+        _merge(q[..., rows, :], k[..., cols, :], v[..., cols, :], lse, o, part)
+
+
+def _merge(
     q: torch.Tensor,
     k: torch.Tensor,
     v: torch.Tensor,
-    state: State,
+    lse: torch.Tensor,
+    o: torch.Tensor,
     logits: Logits,
 ) -> None:
-    """Merge a block's attention into the state.
-
-    lse' = log(exp(lse) + exp(lse_b)) and o' = o + exp(lse_b - lse') · (o_b - o).
-    """
-    lse, o = state
+    """Set lse' = log(exp(lse) + exp(lse_b)) and o' = o + exp(lse_b - lse') · (o_b - o)."""
     scale, triangular, mask = logits
-    queries, keys, values = _operands(q, k, v, o.dtype)
+    operands = _operands(q, k, v, o.dtype)
     out, block_lse = _attend(
-        queries, keys, values, 0.0, triangular, attn_mask=_bias(mask, q, o.dtype), scale=scale
+        *operands, 0.0, triangular, attn_mask=_bias(mask, q, operands[1]), scale=scale
     )
     out, block_lse = (x.unflatten(0, q.shape[:2]) for x in (out, block_lse.unsqueeze(-1)))
     if mask is not None:
-        block_lse.masked_fill_(_sees_nothing(mask, q.shape[3], triangular=triangular), -torch.inf)
+        nothing = _sees_nothing(mask, q.shape[3], triangular=triangular)
+        block_lse.masked_fill_(nothing, -torch.inf)
+        out.masked_fill_(nothing, 0)
     merged = torch.logaddexp(lse, block_lse)
     o.lerp_(out, torch.exp(block_lse - merged.clamp(min=torch.finfo(o.dtype).min)))
     lse.copy_(merged)
@@ -61,18 +71,39 @@ def add_gradients(qkv: Triple, saved: Triple, grads: Triple, logits: Logits) -> 
     just the block's part.
     """
     (q, k, v), (dq, dk, dv) = qkv, grads
-    scale, triangular, mask = logits
-    queries, keys, values = _operands(q, k, v, dq.dtype)
-    out, grad_out = (x.to(dq.dtype).flatten(0, 1).contiguous() for x in saved[:2])
-    lse = saved[2].squeeze(-1).flatten(0, 1).contiguous()
-    parts = _attend_backward(
-        grad_out, queries, keys, values, out, lse, 0.0, triangular,
-        attn_mask=_bias(mask, q, dq.dtype), scale=scale,
-    )  # fmt: skip
-    block_dq, block_dk, block_dv = (part.unflatten(0, q.shape[:2]) for part in parts)
-    dq += block_dq
-    dk += block_dk.sum(2)
-    dv += block_dv.sum(2)
+    for rows, cols, (scale, triangular, mask) in _parts(q.shape[-2], k.shape[-2], logits):
+        operands = _operands(q[..., rows, :], k[..., cols, :], v[..., cols, :], dq.dtype)
+        out, grad_out, lse = (
+            x[..., rows, :].to(dq.dtype).flatten(0, 1).contiguous() for x in saved
+        )
+        parts = _attend_backward(
+            grad_out, *operands, out, lse.squeeze(-1), 0.0, triangular,
+            attn_mask=_bias(mask, q, operands[1]), scale=scale,
+        )  # fmt: skip
+        block_dq, block_dk, block_dv = (part.unflatten(0, q.shape[:2]) for part in parts)
+        dq[..., rows, :] += block_dq
+        dk[..., cols, :] += block_dk.sum(2)
+        dv[..., cols, :] += block_dv.sum(2)
+
+
+def _parts(
+    num_queries: int, num_keys: int, logits: Logits, row: int = 0, col: int = 0
+) -> Iterator[tuple[slice, slice, Logits]]:
+    """Yield rows, columns and logits of a block, a large triangle in parts.
+
+    The operator computes a triangle of up to 512 keys as if it were a square, so we cut it into two
+    triangles of half the size and the rectangle between them.
+    """
+    half = num_queries // 2
+    if not logits.triangular or half < FEW_QUERIES or half >= num_keys:
+        cols = slice(col, col + num_keys)
+        mask = None if logits.mask is None else logits.mask[..., cols]
+        yield slice(row, row + num_queries), cols, logits._replace(mask=mask)
+        return
+    rest, full = num_queries - half, logits._replace(triangular=False)
+    yield from _parts(half, half, logits, row, col)
+    yield from _parts(rest, half, full, row + half, col)
+    yield from _parts(rest, num_keys - half, logits, row + half, col + half)
 
 
 def _operands(
@@ -86,12 +117,15 @@ def _operands(
     return queries, keys, values
 
 
-def _bias(mask: torch.Tensor | None, q: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | None:
-    """Return 0 for visible and -inf for hidden keys as (B·K, 1, 1, c), which is what it takes."""
-    if mask is None:
-        return None
-    hidden = ~mask[:, 0].repeat_interleave(q.shape[1], 0)
-    return torch.zeros_like(hidden, dtype=dtype).masked_fill_(hidden, -torch.inf)
+def _bias(mask: torch.Tensor | None, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor | None:
+    """Return 0 for visible and -inf for hidden keys as (B·K, 1, 1, c), where the operator needs it.
+
+    With fewer than 8 keys and no bias it takes NaN logits for hidden ones.
+    """
+    if mask is not None:
+        hidden = ~mask[:, 0].repeat_interleave(q.shape[1], 0)
+        return torch.zeros_like(hidden, dtype=k.dtype).masked_fill_(hidden, -torch.inf)
+    return k.new_zeros(1, 1, 1, k.shape[-2]) if k.shape[-2] < FEW_KEYS else None
 
 
 def _sees_nothing(mask: torch.Tensor, num_queries: int, *, triangular: bool) -> torch.Tensor:

@@ -59,7 +59,7 @@ class Ring:
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Tensors, dtype: torch.dtype
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return output and log-sum-exp in `dtype`, after P steps in which K and V travel."""
-        pen = Recorder("ring_attention")
+        recorder = Recorder("ring_attention")
         state = self.kernel.start(q, v.shape[-1], dtype)
         mine, blocks = self._shards(q, *state), self._shards(k, v, *mask)
         for step in range(len(self.runs)):
@@ -69,7 +69,7 @@ class Ring:
                 self.kernel.absorb(
                     queries, keys, values, tuple(sums), self._logits(triangular, seen)
                 )
-            self._pass_on(pen, "ring_attention_kv", step, blocks)
+            self._pass_on(recorder, "ring_attention_kv", step, blocks)
         return self.kernel.finish(state)
 
     def backward(self, qkv: Triple, mask: Tensors, saved: Triple) -> Triple:
@@ -77,7 +77,7 @@ class Ring:
 
         dK and dV travel with their block and take one hop more than it, to the device it came from.
         """
-        pen = Recorder("ring_attention_backward")
+        recorder = Recorder("ring_attention_backward")
         (q, k, v), dtype = qkv, saved[2].dtype
         grads = (_zeros(q, dtype), _zeros(k, dtype), _zeros(v, dtype))
         mine, blocks = self._shards(q, *saved, grads[0]), self._shards(k, v, *mask)
@@ -93,8 +93,8 @@ class Ring:
                     (dq, dk, dv),
                     self._logits(triangular, seen),
                 )
-            self._pass_on(pen, "ring_attention_kv", step, blocks)
-            self._pass_on(pen, "ring_attention_dkv", step, travelling, home=True)
+            self._pass_on(recorder, "ring_attention_kv", step, blocks)
+            self._pass_on(recorder, "ring_attention_dkv", step, travelling, home=True)
         return grads
 
     def _shards(self, *tensors: torch.Tensor) -> list[Tensors]:
@@ -113,7 +113,7 @@ class Ring:
         return Logits(self.scale, triangular, seen[0].mT if seen else None)
 
     def _pass_on(
-        self, pen: Recorder, op: str, step: int, blocks: list[Tensors], *, home: bool = False
+        self, recorder: Recorder, op: str, step: int, blocks: list[Tensors], *, home: bool = False
     ) -> None:
         """Send each block to the right neighbour; after the last step only what must go home."""
         num_devices = len(blocks)
@@ -122,7 +122,7 @@ class Ring:
         for rank in range(num_devices):
             block = (rank - step) % num_devices
             for message in blocks[block]:
-                pen.send(
+                recorder.note(
                     op,
                     step,
                     source=rank,

@@ -115,8 +115,9 @@ def ring_attention(  # noqa: PLR0913 - keywords with defaults
     runs it in a thread of its own, which the ledger does not see: keep it in the caller's with
     torch.autograd.set_multithreading_enabled(False).
 
-    A NaN, or a logit of +inf, makes the queries that see it NaN. One in V may reach queries of the
-    same tile that don't, as 0·NaN is NaN; so it does in `softmax(masked logits) @ v`.
+    A NaN, or a logit of +inf, makes the queries that see it NaN; what `key_mask` hides is not read.
+    But a NaN or infinity in V may reach queries of the same tile for which it lies in the future,
+    as 0·NaN is NaN; so it does in `softmax(masked logits) @ v`.
 
     Args:
         q: (B, H, L, d) queries in order of position; float16, bfloat16, float32 or float64.
@@ -153,11 +154,17 @@ def ring_attention(  # noqa: PLR0913 - keywords with defaults
     count = integer("num_devices", num_devices, minimum=1, maximum=length)
     runs = device_runs(length, count, one_of("layout", layout, LAYOUTS))
     chosen = KERNELS[one_of("kernel", kernel, tuple(KERNELS))]
+    factor = softmax_scale(scale, q.shape[3])
     if kernel == "sdpa":
         _check_operator(q, v)
+        if factor <= 0:  # the operator masks before it scales, and -inf · factor must stay -inf
+            q, factor = (-q, -factor) if factor else (q * 0, 1.0)
     if key_mask is not None:
-        key_mask = _column(key_mask, q)
-    ring = Ring(runs, check_flag("causal", causal), softmax_scale(scale, q.shape[3]), chosen)
+        check_mask("key_mask", key_mask, (q.shape[0], length), q)
+        key_mask = key_mask.expand(q.shape[0], length)[:, None, :, None]
+        k, v = k.masked_fill(~key_mask, 0), v.masked_fill(~key_mask, 0)  # padding may hold NaN
+        key_mask = key_mask.unsqueeze(1)
+    ring = Ring(runs, check_flag("causal", causal), factor, chosen)
     result: torch.Tensor = _RingAttention.apply(  # type: ignore[no-untyped-call]
         q, k, v, key_mask, (count, layout), ring
     )
@@ -179,10 +186,3 @@ def _check_operator(q: torch.Tensor, v: torch.Tensor) -> None:
             f"kernel='sdpa' takes CPU tensors whose q and v have one head size, not {q.device} and "
             f"{q.shape[3]}, {v.shape[3]}: use kernel='streaming'"
         )
-
-
-def _column(key_mask: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
-    """Return the mask as (B, 1, 1, L, 1), with its tokens where the other tensors have theirs."""
-    shape = (q.shape[0], q.shape[2])
-    check_mask("key_mask", key_mask, shape, q)
-    return key_mask.expand(shape)[:, None, None, :, None]
