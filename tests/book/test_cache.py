@@ -70,12 +70,55 @@ def test_cells_run_once_and_again_when_a_cause_changes(book: Book) -> None:
 
 
 @pytest.mark.parametrize(
-    "cause", ["requirements.lock", "widgets/src/ring/model.js", "chapter/a.yml"]
+    "cause", ["requirements.lock", "widgets/src/ring/model.js", "chapter/a.py"]
 )
 def test_other_causes(book: Book, cause: str) -> None:
     book.build()
     book.write(cause, "changed")
     assert (book.build().executed, runs(book)) == (["one.qmd"], 2)
+
+
+READING = """# Reading
+
+```{python}
+from pathlib import Path
+
+PARTS = ["data/words.txt", "two.qmd", "data/later.txt"]
+TEXT = " ".join(Path(part).read_text() for part in PARTS if part != PARTS[2])
+try:
+    TEXT += open(PARTS[2]).read()
+except FileNotFoundError:
+    TEXT += " (nothing)"
+with Path("runs.txt").open("a") as runs:
+    print("ran", file=runs)
+```
+
+Read: `{python} TEXT.split()[0]`, `{python} len(TEXT)` letters.
+"""
+
+
+def test_what_a_cell_opens_is_a_cause_and_what_it_writes_is_none(tmp_path: Path) -> None:
+    book = Book(tmp_path, {"one.qmd": READING, "two.qmd": "# Two\n"})
+    book.write("data/words.txt", "first")
+    book.write("data/other.txt", "never opened")
+    assert (book.build().executed, runs(book)) == (["one.qmd"], 1)
+    (book.root / "runs.txt").write_text("", encoding="utf-8")
+    book.write("data/other.txt", "still never opened")
+    assert not book.build().changed
+
+    book.write("data/words.txt", "second")
+    assert book.build().executed == ["one.qmd"]
+    assert "Read: second" in book.page("one.html").get_text()
+
+    book.write("two.qmd", "# Two\n\nWith more words.\n")
+    before = book.page("one.html").get_text()
+    assert book.build().executed == ["one.qmd"]
+    assert book.page("one.html").get_text() != before
+
+    book.write("data/later.txt", "it was missing before")
+    assert book.build().executed == ["one.qmd"]
+    book.write("one.qmd", READING + "\nMore text.\n")
+    assert book.build().executed == []
 
 
 def test_a_touched_book_is_built_again_without_running_cells(book: Book) -> None:

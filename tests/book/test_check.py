@@ -203,6 +203,15 @@ def test_stylesheets_and_scripts_are_read_too(tmp_path: Path):
     ]
 
 
+def test_only_the_one_script_that_never_asks_may_name_another_site(tmp_path: Path):
+    write_site(tmp_path)
+    folder = tmp_path / "site_libs/quarto-html/axe"
+    folder.mkdir(parents=True)
+    for name in ("axe-check.js", "other.js"):
+        (folder / name).write_text('(await import("https://example.org/a.js"));', encoding="utf-8")
+    assert [p.file for p in check_site(tmp_path)] == ["site_libs/quarto-html/axe/other.js"]
+
+
 def test_a_book_without_a_first_page_is_a_fault(tmp_path: Path):
     write_site(tmp_path)
     (tmp_path / "index.html").unlink()

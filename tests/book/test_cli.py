@@ -62,7 +62,7 @@ def test_check(tmp_path: Path) -> None:
     assert "gone.html" in err
 
 
-@pytest.mark.parametrize("command", [[], ["build"], ["check"], ["serve"]])
+@pytest.mark.parametrize("command", [[], ["build"], ["quarto"], ["check"], ["serve"]])
 def test_help(tmp_path: Path, command: list[str]) -> None:
     code, out, _ = Book(tmp_path, {}).run(*command, "--help")
     assert (code, out.startswith("usage: python -m shardwise_book")) == (0, True)

@@ -275,9 +275,11 @@ def test_images_are_copied_and_written(book: Book, page: Tag) -> None:
     assert (book.output / "chapter/picture.svg").read_text(encoding="utf-8") == DOT
 
 
-def test_equation_is_mathml_with_its_number(page: Tag) -> None:
-    equation = one(page, "#eq-sum math[display=block]")
-    assert equation.get_text().replace(" ", "").find("(1.1)") > 0
+def test_equation_is_mathml_with_its_number_beside_it(page: Tag) -> None:
+    formula, number = one(page, "#eq-sum").find_all("span", recursive=False)
+    assert "1.1" not in one(formula, "math[display=block]").get_text()
+    assert words(number) == "(1.1)"
+    assert number["class"] == ["equation-number"]
     assert len(page.select("math")) == 2
 
 
@@ -324,6 +326,7 @@ def test_callouts(page: Tag) -> None:
     folded = one(page, "details.callout-warning")
     assert "open" not in folded.attrs
     assert words(one(folded, ":scope > summary .callout-title-container")) == "Warning: Warning"
+    assert not folded.select(":scope > summary div")  # a summary may hold no block
     assert words(one(folded, "div.callout-important .callout-body")) == "Nested."
     assert "Key insight" not in [words(h) for h in page.select("h2")]
 

@@ -1,4 +1,4 @@
-"""The commands `python -m shardwise_book build`, `check` and `serve`."""
+"""The commands `python -m shardwise_book build`, `quarto`, `check` and `serve`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from shardwise_book import check, serve
+from shardwise_book import check, quarto, serve
 from shardwise_book.build import build
 from shardwise_book.errors import BookError, raise_any
 
@@ -21,6 +21,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--output", type=Path, help="folder of the built book (default: as _quarto.yml says)"
     )
+    commands.add_parser("quarto", help="let the quarto program build it, and check what it made")
     looked = commands.add_parser("check", help="look for what is broken in a built book")
     looked.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
     served = commands.add_parser("serve", help="serve a built book on this machine")
@@ -35,6 +36,8 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
         print(
             _summary(report.pages, report.executed, report.changed, report.seconds), report.output
         )
+    elif arguments.command == "quarto":
+        print("Quarto built the book, and nothing in it is broken:", quarto.build(Path.cwd()))
     elif arguments.command == "check":
         raise_any(check.check_site(arguments.folder))
         print(f"{arguments.folder}: nothing is broken")

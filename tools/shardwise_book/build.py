@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,8 +27,9 @@ from shardwise_book.convert import (
     own_classes,
 )
 from shardwise_book.errors import BookError, Problem, raise_any
-from shardwise_book.execute import CACHE, Output, causes_key, digest, execute
-from shardwise_book.files import read_json, replace_folder, write_beside
+from shardwise_book.execute import CACHE, Executed, causes_key, digest, digests, execute
+from shardwise_book.files import read_json, write_beside
+from shardwise_book.output import MARK, put, refuse_strange, space_beside
 from shardwise_book.pages import write_pages
 from shardwise_book.scan import Chapter, Line, scan
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 HERE = Path(__file__).parent
-MARK = ".shardwise-book"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -71,7 +70,7 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
     config = load(root)
     (root / CACHE).mkdir(parents=True, exist_ok=True)
     target = (output or root / config.output).resolve()
-    _refuse_strange(root, target)
+    refuse_strange(root, target)
     stamp = root / CACHE / "built.json"
     inputs = _inputs(config)
     if _unchanged(config, inputs, stamp, target):
@@ -79,9 +78,10 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
             target, len(config.chapters), [], changed=False, seconds=time.monotonic() - start
         )
     chapters = _each(config.chapters, lambda name: scan(root, name))
-    outputs, executed = _execute(root, chapters, console or Console(quiet=True))
+    executed = _execute(root, chapters, console or Console(quiet=True))
     composed = _each(
-        zip(chapters, outputs, strict=True), lambda pair: compose(*pair, config.code_fold)
+        zip(chapters, executed, strict=True),
+        lambda pair: compose(pair[0], pair[1].outputs, config.code_fold),
     )
     converted, references = _convert(config, chapters, composed)
     targets = crossref.Targets(crossref.collect(converted), references)
@@ -90,32 +90,28 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
         for c in converted
         for problem in (*crossref.check([c], targets.labels), *local_problems(config, c))
     )
-    with tempfile.TemporaryDirectory(prefix=".shardwise-book-", dir=_aside(root, target)) as folder:
-        new = Path(folder, "new")
+    with space_beside(root, target) as space:
+        new = space / "new"
         new.mkdir()
         write_pages(config, converted, targets, new)
         (new / MARK).write_text("Built by python -m shardwise_book build.\n", encoding="utf-8")
         search.index(new)
         raise_any(check.check_site(new))
-        replace_folder(new, target, Path(folder, "old"))
-    images = image_files(config, converted)
-    state = {
-        "folder": str(target),
-        "inputs": inputs,
-        "images": {name: digest(root, [root / name]) for name in images},
-        "output": digest(target, target.rglob("*")),
-    }
+        put(new, target, space / "old")
+    files = digests(root, image_files(config, converted))
+    for done in executed:
+        files |= done.reads
+    made = digest(target, target.rglob("*"))
+    state = {"folder": str(target), "inputs": inputs, "files": files, "output": made}
     write_beside(stamp, json.dumps(state))
-    return Report(target, len(converted), executed, changed=True, seconds=time.monotonic() - start)
+    ran = [c.file for c, e in zip(chapters, executed, strict=True) if e.ran]
+    return Report(target, len(converted), ran, changed=True, seconds=time.monotonic() - start)
 
 
-def _execute(
-    root: Path, chapters: list[Chapter], console: Console
-) -> tuple[list[list[list[Output]]], list[str]]:
-    """Return each chapter's outputs, and the chapters whose cells had to run."""
+def _execute(root: Path, chapters: list[Chapter], console: Console) -> list[Executed]:
+    """Return what the cells of each chapter put out, and show how far they are."""
     causes = causes_key(root)
-    outputs: list[list[list[Output]]] = []
-    executed: list[str] = []
+    executed: list[Executed] = []
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -127,11 +123,9 @@ def _execute(
             total = len(chapter.steps())
             bar = bars.add_task(chapter.file, total=total, visible=total > 0)
             progress = partial(_advance, bars, bar)
-            found, ran = execute(root, chapter, causes, progress)
+            executed.append(execute(root, chapter, causes, progress))
             progress(total)
-            outputs.append(found)
-            executed += [chapter.file] if ran else []
-    return outputs, executed
+    return executed
 
 
 def _advance(bars: Progress, bar: TaskID, done: int) -> None:
@@ -178,43 +172,15 @@ def _unchanged(config: Config, inputs: str, stamp: Path, target: Path) -> bool:
     return (
         kept.get("folder") == str(target)
         and kept["inputs"] == inputs
-        and all(digest(config.root, [config.root / n]) == d for n, d in kept["images"].items())
+        and kept["files"] == digests(config.root, kept["files"])
         and bool(kept["output"] == digest(target, target.rglob("*")))
     )
 
 
 def _inputs(config: Config) -> str:
-    """Return a digest of every file but images that can change a page."""
+    """Return a digest of every file that can change a page, but images and what cells open."""
     named = (FILE, *config.chapters, *config.bibliography, *config.css, *config.head)
     files = [config.root / name for name in (*named, *config.after_body)]
     return digest(
         config.root, [*files, *HERE.rglob("*")], causes_key(config.root), version("shardwise")
-    )
-
-
-def _aside(root: Path, target: Path) -> Path:
-    """Return a folder on the disk of `target`, from which the new book can be renamed."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return root / CACHE.parent if target.is_relative_to(root) else target.parent
-
-
-def _refuse_strange(root: Path, target: Path) -> None:
-    """Replace only what is a book: an output folder mistyped as one's home must survive."""
-    if root.is_relative_to(target):
-        wrong = "holds the project"
-    elif target.is_dir() and any(target.iterdir()) and not _is_book(target):
-        wrong = "holds files that are not a built book"
-    elif target.exists() and not target.is_dir():
-        wrong = "is a file"
-    else:
-        return
-    problem = Problem(
-        str(target), None, f"the output folder {wrong}", "name a new or an empty folder"
-    )
-    raise BookError(problem)
-
-
-def _is_book(folder: Path) -> bool:
-    return (folder / "index.html").is_file() and any(
-        (folder / name).exists() for name in (MARK, "site_libs")
     )

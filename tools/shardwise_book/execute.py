@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +22,30 @@ Output = dict[str, Any]
 Progress = Callable[[int], None]
 
 CACHE = Path(".shardwise/cache")
-# What a cell may import or read; the text of a chapter is no cause of its outputs.
+# What a cell may import, or have another program read; what it opens itself is noted as it runs.
 CAUSES = (
     "lib/**/*.py",
     "widgets/shardwise_widgets/**/*",
     "widgets/src/**/*",
     "chapter/**/*.py",
-    "chapter/**/*.yml",
-    "chapter/**/*.json",
-    "chapter/**/*.csv",
     "requirements.lock",
 )
-OWN_CAUSES = ("kernel.py", "scan.py", "quote.py")
+OWN_CAUSES = ("kernel.py", "scan.py", "quote.py", "reads.py")
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What a chapter's steps put out.
+
+    Args:
+        outputs: the nbformat outputs of each step.
+        reads: the digest of each project file that the steps opened, by its path from the root.
+        ran: whether a kernel had to run them.
+    """
+
+    outputs: list[list[Output]]
+    reads: dict[str, str]
+    ran: bool
 
 
 def causes_key(root: Path) -> str:
@@ -51,10 +64,13 @@ def digest(root: Path, files: Iterable[Path], *more: str) -> str:
     return total.hexdigest()
 
 
-def execute(
-    root: Path, chapter: Chapter, causes: str, progress: Progress
-) -> tuple[list[list[Output]], bool]:
-    """Return the outputs of each step of the chapter, and whether a kernel had to run them.
+def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the digest of each file; one that is missing has a digest too."""
+    return {name: digest(root, [root / name]) for name in names}
+
+
+def execute(root: Path, chapter: Chapter, causes: str, progress: Progress) -> Executed:
+    """Run the chapter's steps, or return what they put out when nothing has changed since.
 
     Args:
         root: the project's folder, in which the cells run.
@@ -67,15 +83,16 @@ def execute(
     """
     steps = chapter.steps()
     if not steps:
-        return [], False
+        return Executed([], {}, ran=False)
     key = digest(root, [], causes, *(step.code for step in steps))
     cached = root / CACHE / (re.sub(r"[^\w-]", "-", chapter.file.removesuffix(".qmd")) + ".json")
     kept = read_json(cached)
-    if kept.get("key") == key:
-        return kept["outputs"], False
+    if kept.get("key") == key and kept["reads"] == digests(root, kept["reads"]):
+        return Executed(kept["outputs"], kept["reads"], ran=False)
     # Imported here: half a second that a build with a warm cache need not spend.
     from shardwise_book.kernel import run  # noqa: PLC0415
 
-    outputs = run(root, chapter.file, steps, progress)
-    write_beside(cached, json.dumps({"key": key, "outputs": outputs}))
-    return outputs, True
+    outputs, names = run(root, chapter.file, steps, progress)
+    reads = digests(root, names)
+    write_beside(cached, json.dumps({"key": key, "reads": reads, "outputs": outputs}))
+    return Executed(outputs, reads, ran=True)

@@ -1,4 +1,4 @@
-"""Files that are written beside their place and then renamed into it."""
+"""Reads what people and earlier builds wrote, and writes so that no reader sees half a file."""
 
 from __future__ import annotations
 
@@ -43,16 +43,3 @@ def read_text(root: Path, name: str) -> str:
     except UnicodeDecodeError as error:
         message = f"not UTF-8: {error.reason} at byte {error.start}"
         raise BookError(Problem(name, None, message, "save the file as UTF-8")) from None
-
-
-def replace_folder(new: Path, target: Path, old: Path) -> None:
-    """Put `new` in the place of `target`, which moves to `old`; on failure it moves back."""
-    if not target.exists():
-        new.rename(target)
-        return
-    target.rename(old)
-    try:
-        new.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise

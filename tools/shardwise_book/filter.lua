@@ -148,18 +148,19 @@ local function callout(div, kind)
     div.content:remove(1)
   end
   local collapse = div.attributes.collapse
-  local outer, header = 'div', 'div'
-  if collapse then outer, header = 'details', 'summary' end
+  local outer, header, inner = 'div', 'div', 'div'
+  if collapse then outer, header, inner = 'details', 'summary', 'span' end -- no div in a summary
   local classes = 'callout callout-style-default callout-' .. kind .. ' callout-titled'
   local id = div.identifier ~= '' and (' id="' .. div.identifier .. '"') or ''
   local spoken = '<span class="visually-hidden">' .. CALLOUTS[kind] .. ': </span>'
   local blocks = pandoc.Blocks {
     raw(('<%s%s class="%s"%s>'):format(outer, id, classes, collapse == 'false' and ' open' or '')),
     raw('<' .. header .. ' class="callout-header">'),
-    raw '<div class="callout-icon-container"><i class="callout-icon" aria-hidden="true"></i></div>',
-    raw '<div class="callout-title-container">',
+    raw(('<%s class="callout-icon-container"><i class="callout-icon" aria-hidden="true"></i></%s>')
+      :format(inner, inner)),
+    raw('<' .. inner .. ' class="callout-title-container">'),
     pandoc.Plain(pandoc.Inlines { pandoc.RawInline('html', spoken) } .. title),
-    raw '</div>',
+    raw('</' .. inner .. '>'),
     raw('</' .. header .. '>'),
     pandoc.Div(div.content, { class = 'callout-body-container callout-body' }),
     raw('</' .. outer .. '>'),
@@ -266,10 +267,13 @@ local function number_equation(span)
   end
   local number = next_number 'eq'
   label(id, 'eq', number)
-  local math = span.content[1]
-  -- As Quarto does it for MathML, which has no other way to number an equation.
-  math.text = math.text .. ' \\qquad(' .. number .. ')'
-  return span
+  -- Beside the formula and not in it, so that it stands still when a long one scrolls.
+  span.content = {
+    pandoc.Span(span.content, { class = 'equation' }),
+    pandoc.Space(),
+    pandoc.Span('(' .. number .. ')', { class = 'equation-number' }),
+  }
+  return span, false
 end
 
 local KINDS = { fig = true, tbl = true, eq = true, sec = true }

@@ -35,7 +35,7 @@ ENVIRONMENT = {
 
 def run(
     root: Path, file: str, steps: list[Step], progress: Callable[[int], None]
-) -> list[list[dict[str, Any]]]:
+) -> tuple[list[list[dict[str, Any]]], list[str]]:
     """Run the steps in a fresh kernel.
 
     Args:
@@ -45,14 +45,22 @@ def run(
         progress: called with the number of steps done after each of them.
 
     Returns:
-        The nbformat outputs of each step.
+        The nbformat outputs of each step, and the project's files that the steps opened to read.
 
     Raises:
         BookError: a step raised, or ended the kernel.
     """
     notebook = _notebook(steps)
-    with TemporaryDirectory(prefix="shardwise-") as sockets:
-        client = NotebookClient(notebook, km=_manager(sockets), timeout=None, allow_errors=False)
+    with TemporaryDirectory(prefix="shardwise-") as folder:
+        log = Path(folder, "reads")
+        note = f"__import__('shardwise_book.reads').reads.record({str(log)!r})"
+        client = NotebookClient(
+            notebook,
+            km=_manager(folder),
+            timeout=None,
+            allow_errors=False,
+            extra_arguments=[f"--IPKernelApp.exec_lines={note}"],
+        )
         with client.setup_kernel(cleanup_kc=True, cwd=str(root), env=os.environ | ENVIRONMENT):
             try:
                 for index, step in enumerate(steps):
@@ -61,7 +69,8 @@ def run(
             except BaseException:
                 client.shutdown_kernel = "immediate"  # a running cell is not worth waiting for
                 raise
-    return [[dict(output) for output in cell.outputs] for cell in notebook.cells]
+        reads = sorted(set(log.read_text(encoding="utf-8").splitlines()))
+    return [[dict(output) for output in cell.outputs] for cell in notebook.cells], reads
 
 
 def _notebook(steps: list[Step]) -> NotebookNode:
