@@ -161,6 +161,18 @@ def test_a_ring_hides_keys_behind_blocks_of_the_core(flash):
     assert layer_time(model, fast, mesh, 1.0).context == 2 * keys / 1e15
 
 
+def test_a_ring_over_nodes_pays_for_each_hop():
+    # every second rank of two nodes of four: 3 hops forward, 3 x 2 backward, 1 home
+    model = gpt(seq_len=64)
+    cluster = plain_cluster(
+        8, devices_per_node=4, intra_latency=1.0, inter_latency=10.0, inter_bandwidth=1e300
+    )
+    mesh = Mesh(tensor=2, context=4)
+    assert math.isclose(layer_time(model, cluster, mesh, 1.0).context, 100, rel_tol=1e-3)
+    one_node = replace(mesh, context=2)
+    assert math.isclose(layer_time(model, cluster, one_node, 1.0).context, 1 + 2 + 1, rel_tol=1e-3)
+
+
 def test_recomputation_costs_what_it_computes_again():
     model, cluster = gpt(), plain_cluster(1)
     none, selective, full = (
@@ -227,6 +239,22 @@ def test_data_time_shrinks_with_overlap_and_vanishes_with_one_replica(stage):
     assert waits(0) > waits(0.5) > waits(1) >= 0
     alone = step_time(model, plain_cluster(1), Mesh(zero_stage=stage), global_batch=16, overlap=0)
     assert alone.data == 0
+
+
+def test_replicas_wait_for_the_stage_with_most_parameters_and_for_each_layer():
+    # two stages of three and two layers; the last has the output layer, the first positions too
+    model = gpt(layers=5, vocab=64, seq_len=4096)
+    first = 3 * model.layer_params + model.vocab_params + model.position_params
+    last = 2 * model.layer_params + model.vocab_params + model.norm_params
+    assert first > last
+    mesh = Mesh(data=2, pipeline=2)
+    plain = step_time(model, plain_cluster(4), mesh, global_batch=4, overlap=0)
+    assert math.isclose(plain.data, 2 * 2 * first / 2 / 1e9, rel_tol=CLOSE)
+    slow = plain_cluster(4, intra_latency=1.0)
+    sharded = replace(mesh, zero_stage=3)
+    waits = step_time(model, slow, sharded, global_batch=4, overlap=0).data
+    # two micro-batches, three layers, gathered twice and reduced once, one hop each
+    assert math.isclose(waits, 2 * 3 * 3 + 2 * 3 * 2 * first / 2 / 1e9, rel_tol=CLOSE)
 
 
 # --- pipelines
