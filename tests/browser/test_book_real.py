@@ -12,9 +12,14 @@ from playwright.sync_api import Browser, expect
 from support import ROOT
 from visiting import THEMES, WIDTHS, Visit, served, violations
 
+from shardwise.memory import fewest_devices
+from shardwise.recipes import RECIPES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from playwright.sync_api import Locator, Page
 
 PAGES = [
     line.strip().removeprefix("- ").replace(".qmd", ".html")
@@ -66,6 +71,83 @@ def test_the_widgets_of_the_book_answer(visit, book):
     before = said.inner_text()
     widget.get_by_role("slider", name="Step").press("ArrowRight")
     expect(said).not_to_have_text(before)
+
+
+def tab_to(page: Page, control: Locator) -> None:
+    """Press Tab until the focus is on the control, as a reader without a mouse does."""
+    for _ in range(300):
+        if control.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"Tab does not reach {control}")
+
+
+def test_the_memory_budget_of_the_book_by_keyboard_alone(visit, book):
+    page = visit((book / "chapter/memory.html").as_uri())
+    widget = page.locator("figure[data-widget=MemoryBudget]").first
+    said = widget.locator("output")
+
+    def operate(control: Locator, *keys: str) -> None:
+        tab_to(page, control)
+        for key in keys:
+            page.keyboard.press(key)
+
+    operate(widget.get_by_role("slider", name="Parameters"), "End")
+    expect(said).to_contain_text("2\u00a0T parameters at ZeRO stage 0 on 64\u00a0devices")
+    operate(widget.get_by_role("slider", name="Devices"), "End")
+    expect(said).to_contain_text("on 4,096\u00a0devices")
+    operate(widget.get_by_role("radio", name="0"), "ArrowRight", "ArrowRight", "ArrowRight")
+    expect(said).to_contain_text(f"at stage 3: {fewest_devices(2e12, 3, 80e9)}.")
+    operate(widget.get_by_role("combobox", name="GPU memory"), "End")
+    expect(said).to_contain_text(f"at stage 3: {fewest_devices(2e12, 3, 192e9)}.")
+    operate(widget.get_by_role("combobox", name="Bytes per parameter"), "End")
+    last = list(RECIPES)[-1]
+    expect(said).to_contain_text(f"at stage 3: {fewest_devices(2e12, 3, 192e9, recipe=last)}.")
+    operate(widget.get_by_role("slider", name="Activations"), "PageUp", "ArrowRight")
+    shown = int(widget.get_by_role("slider", name="Activations").input_value())
+    assert shown > 1
+    fewest = fewest_devices(2e12, 3, 192e9, recipe=last, reserved_bytes=shown * 10**9)
+    expect(said).to_contain_text(f"at stage 3: {fewest}.")
+    operate(widget.get_by_role("button", name="Copy link"), "Enter")
+    expect(widget.get_by_role("status").last).to_have_text("The link is copied.")
+
+
+def test_the_ring_of_the_book_by_keyboard_alone(visit, book):
+    page = visit((book / "chapter/data-parallelism.html").as_uri())
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600_000)
+    widget = page.locator("figure[data-widget=RingAllReduce]").first
+    said = widget.locator("output")
+    tab_to(page, widget.get_by_role("slider", name="Devices"))
+    page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("Start: 5 devices in a ring")
+    for name, sentence in (  # in the order of Tab
+        ("First step", "Start"),
+        ("Previous step", "Start"),
+        ("Play", "Step 1 of 8"),
+        ("Next step", "Step 2 of 8"),
+        ("Last step", "Step 8 of 8"),
+    ):
+        tab_to(page, widget.get_by_role("button", name=name))
+        page.keyboard.press("Enter")
+        expect(said).to_contain_text(sentence)
+    expect(said).to_contain_text("25 of 25 cells hold a finished sum.")
+    tab_to(page, widget.get_by_role("slider", name="Step"))
+    for key, sentence in (("ArrowLeft", "Step 7 of 8"), ("Home", "Start"), ("End", "Step 8 of 8")):
+        page.keyboard.press(key)
+        expect(said).to_contain_text(sentence)
+    page.keyboard.press("Shift+Tab")
+    expect(widget.get_by_role("button", name="Last step")).to_be_focused()
+    for _ in range(2):
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Space")  # from the end, playing starts over
+    for step in range(1, 9):
+        page.clock.run_for(900)
+        expect(said).to_contain_text(f"Step {step} of 8")
+    expect(said).to_contain_text("Every device holds the whole sum.")
+    tab_to(page, widget.get_by_role("button", name="Copy link"))
+    page.keyboard.press("Enter")
+    expect(widget.get_by_role("status").last).to_have_text("The link is copied.")
 
 
 def test_the_first_screen_has_the_promise_and_the_ways_on(visit, book):

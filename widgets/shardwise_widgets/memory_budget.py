@@ -27,7 +27,7 @@ class MemoryBudget(ShardwiseWidget):
         devices: data-parallel devices, 1 to 4096.
         stage: ZeRO stage 0 (plain data parallelism), 1, 2 or 3.
         gpu: GB of one GPU: 24, 40, 80, 141 or 192.
-        recipe: bytes per parameter, a name from `shardwise.memory.RECIPES`.
+        recipe: bytes per parameter, a name from `shardwise.recipes.RECIPES`.
         activations: GB of activations on each device, 0 to 192.
 
     Raises:

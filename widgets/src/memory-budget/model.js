@@ -23,17 +23,23 @@ export const [MIN_PARAMS, MAX_PARAMS] = [1e8, 2e12];
 export const MAX_DEVICES = 4096;
 const GB = 1e9;
 
-/** Sizes of published models, in billions: from GPT-2 and GPT-3 to Llama 3.1, PaLM, DeepSeek-V3 and beyond. */
-const PUBLISHED = [0.124, 0.355, 0.774, 1.3, 1.5, 2.7, 3, 6.7, 7, 7.5, 8, 13, 30, 34, 65, 70, 175, 405, 540, 671, 1000, 1800];
-const STOPS_PER_DECADE = 40;
+/** Sizes of published models that the preferred numbers below miss, in billions: GPT-2 and 3, Llama, PaLM, DeepSeek-V3. */
+const PUBLISHED = [0.124, 0.774, 1.3, 2.7, 7, 13, 34, 65, 70, 175, 405, 540, 671];
+
+/** Forty steps to the decade, equal but for rounding: the R40 series of preferred numbers, ISO 3. */
+const PREFERRED = [
+  100, 106, 112, 118, 125, 132, 140, 150, 160, 170, 180, 190, 200, 212, 224, 236, 250, 265, 280, 300,
+  315, 335, 355, 375, 400, 425, 450, 475, 500, 530, 560, 600, 630, 670, 710, 750, 800, 850, 900, 950,
+];
 
 /** The stop of a size: equal ways on the slider are equal factors. @param {number} count */
-const stopOf = (count) => Math.round(STOPS_PER_DECADE * Math.log10(count / MIN_PARAMS));
+const stopOf = (count) => Math.round(PREFERRED.length * Math.log10(count / MIN_PARAMS));
 
-/** A size at each stop: a published one where it is nearest, otherwise the power rounded to three digits. */
+/** A size at each stop: a published one where one is nearest, otherwise the preferred number. */
 export const PARAMS = Array.from({ length: stopOf(MAX_PARAMS) + 1 }, (_, stop) => {
   const published = PUBLISHED.map((billions) => Math.round(billions * 1e9)).find((count) => stopOf(count) === stop);
-  return published ?? Number((MIN_PARAMS * 10 ** (stop / STOPS_PER_DECADE)).toPrecision(3));
+  const decade = Math.floor(stop / PREFERRED.length);
+  return published ?? PREFERRED[stop % PREFERRED.length] * (MIN_PARAMS / 100) * 10 ** decade;
 });
 
 /** Every count to 16, then eight stops to the octave. */
