@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
+import nbformat
 import numpy as np
 import pytest
 import torch
+from support import ROOT
 
 from shardwise.memory import (
-    RECIPES,
     training_memory_bytes,
     zero_memory_breakdown,
     zero_memory_per_device,
 )
 from shardwise.memory import zero_memory_per_device_exact as under_another_name
+from shardwise.recipes import RECIPES
 from shardwise_grading.runner import run
 
+NOTEBOOK = ROOT / "exercises/source/distributed-training/2-stage-2-memory.ipynb"
 POINTS = {"stage2_bytes": 8, "partition_table": 2}
 
 
@@ -351,8 +355,20 @@ def test_the_seed_decides_the_inputs(stage_2_checks):
 def test_the_specified_inputs_are_asked_for_with_any_seed(stage_2_checks):
     asked = inputs_asked_for(stage_2_checks, "b")
     assert any(psi == 10**15 + 1 for psi, _ in asked)
+    assert max(psi for psi, _ in asked) == 10**300
     assert any(psi == 0 for psi, _ in asked)
     assert any(n == 1 for _, n in asked)
+
+
+def test_the_notebook_works_another_stage_than_the_one_it_asks_for():
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    shown = "\n".join(
+        re.sub(r"### BEGIN SOLUTION.*?### END SOLUTION", "", cell.source, flags=re.DOTALL)
+        for cell in notebook.cells
+    )
+    assert "Stage 1 cuts only" in shown
+    assert not re.search(r"\b14\b", shown)  # the bytes that stage 2 cuts
+    assert "`int` from 0 to `10**300`" in shown
 
 
 def test_two_units_in_the_last_place_are_the_tolerance(stage_2_checks):
