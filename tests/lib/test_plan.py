@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from shardwise._stages import kept_bytes, stage_params, state_bytes
 from shardwise.activations import RECOMPUTATIONS, activation_bytes
 from shardwise.hardware import Cluster
 from shardwise.layer_activations import layer_activation_bytes
-from shardwise.memory import RECIPES, zero_memory_breakdown
+from shardwise.memory import zero_memory_breakdown
 from shardwise.mesh_search import candidate_meshes
 from shardwise.plan import (
     A100_80GB,
@@ -32,6 +33,7 @@ from shardwise.plan import (
     mesh_problems,
     plan,
 )
+from shardwise.recipes import RECIPES
 from shardwise.step_time import step_time
 
 PUBLISHED = json.loads(Path(__file__).with_name("published_plans.json").read_text(encoding="utf-8"))
@@ -324,10 +326,14 @@ def test_nothing_fits_is_an_empty_list():
 
 def test_sixteen_thousand_devices_are_planned_quickly():
     model = llama_model(layers=126, hidden=16384, num_heads=128, kv_heads=8, d_ff=53248)
+    cluster = dgx_h100(2048)
+    candidates = candidate_meshes(model, cluster, global_batch=2048, choices=Choices())
+    assert sum(1 for _ in candidates) < 20_000
     start = time.process_time()
-    plans = plan(model, dgx_h100(2048), global_batch=2048, recipe="2+4+12")
-    # about 1.2 s of one core; the rest is for a machine that is slow or busy
-    assert time.process_time() - start < 6
+    plans = plan(model, cluster, global_batch=2048, recipe="2+4+12")
+    seconds = time.process_time() - start
+    # about 1.2 s of one core; the rest is for a slow or busy machine, and for coverage's tracing
+    assert seconds < (6 if sys.gettrace() is None else 60)
     assert len(plans) > 1000
 
 
