@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shardwise._tensors import FLOATS, dense_tensor, tensor_list
+from shardwise._tensors import FLOATS, dense_tensor, names_of, tensor_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,10 @@ def check_batch(weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor, suffix: 
         if dense_tensor(name, tensor).ndim != 2:  # noqa: PLR2004 - a matrix has two dimensions
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}: give a matrix (2-D)")
         if tensor.dtype not in FLOATS:
-            raise TypeError(f"{name} has dtype {tensor.dtype}: gradients need a float dtype")
+            raise TypeError(
+                f"{name} has dtype {tensor.dtype}: gradients need a float dtype that can be added, "
+                f"one of {names_of(FLOATS)}, as {name}.to(torch.float32)"
+            )
         if (tensor.dtype, tensor.device) != (weight.dtype, weight.device):
             raise ValueError(
                 f"{name} is {tensor.dtype} on {tensor.device}, W is {weight.dtype} on "

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""The floats that can be added up. float8 dtypes are none of them: torch stores and multiplies such
+numbers and has no addition for them, so they are refused; convert with `.to(torch.float16)`."""
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""The integers that can be added up; torch has no addition for the wider unsigned ones."""
+
+
+def names_of(dtypes: Sequence[torch.dtype]) -> str:
+    """Return the names of dtypes for an error message.
+
+    >>> names_of([torch.float16, torch.int8])
+    'float16, int8'
+    """
+    return ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
 
 
 def dense_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
@@ -82,22 +94,32 @@ def summable_tensors(name: str, tensors: Sequence[torch.Tensor]) -> list[torch.T
         _check_integer_sums(name, checked)
     elif dtype not in FLOATS:
         raise TypeError(
-            f"{name} of {dtype} can't be summed: convert to a float or integer dtype, "
+            f"{name} of {dtype} can't be summed: convert to one of {names_of(FLOATS + INTEGERS)}, "
             f"as {name}[i].to(torch.float32)"
         )
     return checked
 
 
 def _check_integer_sums(name: str, tensors: list[torch.Tensor]) -> None:
-    """Refuse integers whose sum could wrap around without a word."""
+    """Refuse integers whose sum would wrap around without a word."""
     dtype = tensors[0].dtype
     if tensors[0].numel() == 0:
         return
-    lowest = sum(int(tensor.min()) for tensor in tensors)
-    highest = sum(int(tensor.max()) for tensor in tensors)
+    if dtype == torch.int64:  # nothing wider to add in: bound the sums by the extremes
+        verb = "may reach"
+        lowest = sum(int(tensor.min()) for tensor in tensors)
+        highest = sum(int(tensor.max()) for tensor in tensors)
+        remedy = "give smaller numbers, or convert to torch.float64, exact up to 2**53"
+    else:
+        verb = "reach"
+        totals = torch.zeros_like(tensors[0], dtype=torch.int64)
+        for tensor in tensors:
+            totals += tensor
+        lowest, highest = int(totals.min()), int(totals.max())
+        remedy = f"convert to a wider dtype, as {name}[i].to(torch.int64)"
     limits = torch.iinfo(dtype)
     if lowest < limits.min or highest > limits.max:
         raise ValueError(
-            f"sums of {name} may reach from {lowest} to {highest}, beyond the range of {dtype} "
-            f"({limits.min} to {limits.max}): convert to a wider dtype first"
+            f"sums of {name} {verb} from {lowest} to {highest}, beyond the range of {dtype} "
+            f"({limits.min} to {limits.max}): {remedy}"
         )

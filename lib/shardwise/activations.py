@@ -34,8 +34,8 @@ def activation_bytes(
     - "selective" (the attention core is computed again): the same without the term in as/h;
     - "full" (only each layer's input is kept): 2, and with sequence parallelism 2/t.
 
-    The last one is not in the source, which prints 2: there the input is stored as the layer gets
-    it, and sequence parallelism hands it over split.
+    The source's table has 2 for "full" in every case. 2/t is ours: with sequence parallelism a
+    layer's input reaches each device as its share of the tokens, and only that share is kept.
 
     Args:
         seq_len: tokens s in a sequence.

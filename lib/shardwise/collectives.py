@@ -24,7 +24,7 @@ Chunks = Sequence[Sequence[torch.Tensor]]  # [device][chunk], views of the devic
 
 
 def _ring_steps(
-    pen: Recorder,
+    recorder: Recorder,
     op: str,
     chunks: Chunks,
     receive: Callable[[torch.Tensor, torch.Tensor], object],
@@ -39,7 +39,7 @@ def _ring_steps(
             destination = (source + 1) % num_devices
             chunk = (source + offset - step) % num_devices
             message = chunks[source][chunk]
-            pen.send(op, first_step + step, source, destination, chunk, message)
+            recorder.note(op, first_step + step, source, destination, chunk, message)
             receive(chunks[destination][chunk], message)
 
 
@@ -58,15 +58,18 @@ def ring_all_reduce(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
     Args:
         tensors: one tensor for each device, N ≥ 1, all of one shape, dtype and device. Floats are
-            added in their own dtype; integers exactly.
+            added in their own dtype; integers exactly, though partial sums may wrap around on the
+            way and come back.
 
     Returns:
         N tensors of the input's shape and dtype, detached, without shared storage.
 
     Raises:
-        TypeError: if an element is no dense tensor of a float or integer dtype (bool is neither).
-        ValueError: if there are no tensors, if they differ in shape, dtype or device, or if integer
-            sums may leave the range of their dtype.
+        TypeError: if an element is no dense tensor of a dtype that torch adds up as numbers (bool,
+            complex and float8 are none).
+        ValueError: if there are no tensors, if they differ in shape, dtype or device, or if a sum
+            of integers leaves the range of their dtype. int64, which no wider type can check, is
+            refused already where the tensors' extremes add up to more.
 
     Example:
         >>> total = ring_all_reduce([torch.tensor([1., 2., 3.]), torch.tensor([10., 20., 30.])])
@@ -78,9 +81,11 @@ def ring_all_reduce(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     results = [_working_copy(tensor) for tensor in summable_tensors("tensors", tensors)]
     num_devices = len(results)
     chunks = [result.view(-1).tensor_split(num_devices) for result in results]
-    pen = Recorder("ring_all_reduce")
-    _ring_steps(pen, "reduce_scatter", chunks, torch.Tensor.add_, offset=0)
-    _ring_steps(pen, "all_gather", chunks, torch.Tensor.copy_, offset=1, first_step=num_devices - 1)
+    recorder = Recorder("ring_all_reduce")
+    _ring_steps(recorder, "reduce_scatter", chunks, torch.Tensor.add_, offset=0)
+    _ring_steps(
+        recorder, "all_gather", chunks, torch.Tensor.copy_, offset=1, first_step=num_devices - 1
+    )
     return results
 
 
@@ -118,8 +123,8 @@ def reduce_scatter(
     else:
         axis = split_dim("dim", dim, copies[0])
         chunks = [copy.tensor_split(num_devices, dim=axis) for copy in copies]
-    pen = Recorder("reduce_scatter")
-    _ring_steps(pen, "reduce_scatter", chunks, torch.Tensor.add_, offset=-1)
+    recorder = Recorder("reduce_scatter")
+    _ring_steps(recorder, "reduce_scatter", chunks, torch.Tensor.add_, offset=-1)
     return [_working_copy(chunks[rank][rank]) for rank in range(num_devices)]
 
 
@@ -165,7 +170,9 @@ def all_gather(shards: Sequence[torch.Tensor], *, dim: int = 0) -> list[torch.Te
 def broadcast(tensor: torch.Tensor, num_devices: int, *, source: int = 0) -> list[torch.Tensor]:
     """Leave every device with a copy of the source's tensor, passed on along the ring.
 
-    In step t = 0 … N-2 device (source + t) mod N sends all M bytes to its right neighbour.
+    In step t = 0 … N-2 device (source + t) mod N sends all M bytes of what it has to its right
+    neighbour: N-1 hops, one after the other. Each device but the last sends M, and the last one
+    waits for (N-1)·M bytes to pass. Real libraries cut the tensor up or use a tree instead.
 
     Args:
         tensor: what device `source` holds, of any shape and dtype.
@@ -183,14 +190,16 @@ def broadcast(tensor: torch.Tensor, num_devices: int, *, source: int = 0) -> lis
         >>> [t.tolist() for t in broadcast(torch.tensor([1, 2]), 3)]
         [[1, 2], [1, 2], [1, 2]]
 
-    Source: Chan et al., "Collective communication: theory, practice, and experience", CCPE, 2007.
+    Source: the definition; the chain is the simplest way around a ring.
     """
     checked = dense_tensor("tensor", tensor)
     count = integer("num_devices", num_devices, minimum=1)
     first = integer("source", source, maximum=count - 1)
-    pen = Recorder("broadcast")
+    recorder = Recorder("broadcast")
+    held = {first: _working_copy(checked)}
     for step in range(count - 1):
         sender = (first + step) % count
         receiver = (sender + 1) % count
-        pen.send("broadcast", step, source=sender, destination=receiver, chunk=0, message=checked)
-    return [_working_copy(checked) for _ in range(count)]
+        recorder.note("broadcast", step, sender, receiver, chunk=0, message=held[sender])
+        held[receiver] = _working_copy(held[sender])
+    return [held[rank] for rank in range(count)]

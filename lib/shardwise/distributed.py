@@ -1,7 +1,7 @@
 """Data parallelism: N replicas, each with a shard of the batch, and one averaged gradient.
 
-The model is linear, ŷ = x Wᵀ, and the loss is the mean of (ŷ - y)² over all elements. The names of
-the other modules that belong to this subject can be imported from here as well.
+The model is linear, ŷ = x Wᵀ, and the loss is the mean of (ŷ - y)² over all elements. The
+collectives and the formulas that the subject starts from can be imported from here as well.
 """
 
 from __future__ import annotations
@@ -12,59 +12,24 @@ from typing import TYPE_CHECKING
 import torch
 
 from shardwise._linear_model import check_batch, check_shards, mean_squared_error_gradient
-from shardwise.accumulation import accumulate_gradients
-from shardwise.buckets import bucket_gradients, bucketed_all_reduce
-from shardwise.collectives import (
-    all_gather,
-    broadcast,
-    reduce_scatter,
-    ring_all_reduce,
-)
-from shardwise.communication import (
-    ring_all_reduce_bytes,
-    ring_all_reduce_bytes_exact,
-    zero_communication_elements,
-    zero_communication_elements_exact,
-)
-from shardwise.memory import (
-    RECIPES,
-    Recipe,
-    activation_bytes,
-    fewest_devices,
-    training_memory_bytes,
-    zero_memory_breakdown,
-    zero_memory_breakdown_exact,
-    zero_memory_per_device,
-    zero_memory_per_device_exact,
-)
+from shardwise.collectives import all_gather, broadcast, reduce_scatter, ring_all_reduce
+from shardwise.communication import ring_all_reduce_bytes
+from shardwise.memory import training_memory_bytes, zero_memory_per_device
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "RECIPES",
-    "Recipe",
-    "accumulate_gradients",
-    "activation_bytes",
     "all_gather",
     "broadcast",
-    "bucket_gradients",
-    "bucketed_all_reduce",
     "data_parallel_gradients",
-    "fewest_devices",
     "reduce_scatter",
     "ring_all_reduce",
     "ring_all_reduce_bytes",
-    "ring_all_reduce_bytes_exact",
     "single_device_gradient",
     "training_memory_bytes",
     "weighted_data_parallel_gradients",
-    "zero_communication_elements",
-    "zero_communication_elements_exact",
-    "zero_memory_breakdown",
-    "zero_memory_breakdown_exact",
     "zero_memory_per_device",
-    "zero_memory_per_device_exact",
 ]
 
 

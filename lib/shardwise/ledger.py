@@ -108,26 +108,26 @@ def record(*, payloads: bool = False) -> Iterator[Ledger]:
 
 
 class Recorder:
-    """The pen of one running collective; it writes into the ledgers that were active at its start.
+    """Writes down the messages of one running collective, in the ledgers active at its start.
 
     Example:
         >>> import torch
         >>> with record() as log:
-        ...     pen = Recorder("greeting")
-        ...     pen.send("broadcast", 0, source=0, destination=1, chunk=0, message=torch.ones(3))
+        ...     recorder = Recorder("greeting")
+        ...     recorder.note("broadcast", 0, 0, 1, chunk=0, message=torch.ones(3))
         >>> log.transfers[0].num_bytes
         12
     """
 
-    __slots__ = ("_pages",)
+    __slots__ = ("_ledgers",)
 
     def __init__(self, call: str) -> None:
         """Note the call, and the step from which each active ledger continues."""
-        self._pages = [(ledger, ledger.num_steps) for ledger in _active.get()]
-        for ledger, _ in self._pages:
+        self._ledgers = [(ledger, ledger.num_steps) for ledger in _active.get()]
+        for ledger, _ in self._ledgers:
             ledger.calls.append(call)
 
-    def send(
+    def note(
         self,
         op: str,
         step: int,
@@ -137,7 +137,7 @@ class Recorder:
         message: torch.Tensor,
     ) -> None:
         """Record that `message` travels in `step` of this collective (counted from 0)."""
-        for ledger, first_step in self._pages:
+        for ledger, first_step in self._ledgers:
             ledger.transfers.append(
                 Transfer(
                     op=op,

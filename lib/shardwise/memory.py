@@ -3,7 +3,6 @@
 Ψ (`psi`) is the number of parameters, N (`num_devices`) the size of the data-parallel group. A
 recipe says how many bytes each parameter costs. Counted is the persistent state, split evenly: not
 activations, buffers, padding where N does not divide Ψ, or the layer that stage 3 gathers.
-Activations and traffic have modules of their own, whose functions can be imported from here too.
 """
 
 from __future__ import annotations
@@ -11,23 +10,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from shardwise._checks import amount, as_float, integer, whole
-from shardwise.activations import RECOMPUTATIONS, activation_bytes
-from shardwise.communication import (
-    zero_communication_elements,
-    zero_communication_elements_exact,
-)
-from shardwise.recipes import PARTS, RECIPES, Recipe, find_recipe
+from shardwise.recipes import PARTS, Recipe, find_recipe
 
 __all__ = [
-    "PARTS",
-    "RECIPES",
-    "RECOMPUTATIONS",
-    "Recipe",
-    "activation_bytes",
     "fewest_devices",
     "training_memory_bytes",
-    "zero_communication_elements",
-    "zero_communication_elements_exact",
     "zero_memory_breakdown",
     "zero_memory_breakdown_exact",
     "zero_memory_per_device",
@@ -46,7 +33,9 @@ def training_memory_bytes(num_params: float, *, recipe: str | Recipe = "2+2+12")
     """Return the bytes of training state on one device that holds all of it.
 
     total = (params + grads + optimizer) · Ψ; 16Ψ for the default recipe: 2 bytes of weights, 2 of
-    gradients and 12 of optimizer state (fp32 master copy, momentum, variance).
+    gradients and 12 of optimizer state (fp32 master copy, momentum, variance). The sum is what the
+    recipe counts; what it leaves out, as 2+0+8 does the gradients, needs room for a while all the
+    same.
 
     Args:
         num_params: number of parameters Ψ ≥ 0; a whole number, which may be written 7.5e9.
@@ -167,19 +156,19 @@ def fewest_devices(
     gpu_bytes: float,
     *,
     recipe: str | Recipe = "2+2+12",
-    activation_bytes: float = 0,
+    reserved_bytes: float = 0,
 ) -> int | None:
-    """Return the smallest N at which state and activations fit into a GPU, or None.
+    """Return the smallest N at which state and reserved bytes fit into a GPU, or None.
 
     With R bytes per parameter replicated and S partitioned: the least N ≥ 1 such that
-    RΨ + SΨ/N + activations ≤ gpu_bytes, found exactly and without a search.
+    RΨ + SΨ/N + reserved ≤ gpu_bytes, found exactly and without a search.
 
     Args:
         psi: number of parameters Ψ ≥ 0; a whole number, which may be written 7.5e9.
         stage: ZeRO stage 0, 1, 2 or 3.
         gpu_bytes: memory of one GPU in bytes, as 80e9 or 80 * 2**30.
         recipe: name from `RECIPES`, or a `Recipe`.
-        activation_bytes: bytes per device to leave free for activations.
+        reserved_bytes: bytes per device to leave free, for activations and all else.
 
     Returns:
         N, or None where the replicated part alone does not leave room at any N.
@@ -194,7 +183,7 @@ def fewest_devices(
     """
     state = zero_memory_breakdown_exact(psi, 1, stage, recipe=recipe)
     split = sum((state[part] for part in _PARTITIONED[stage]), Fraction(0))
-    room = amount("gpu_bytes", gpu_bytes) - amount("activation_bytes", activation_bytes)
+    room = amount("gpu_bytes", gpu_bytes) - amount("reserved_bytes", reserved_bytes)
     room -= state["total"] - split
     if room < 0 or (room == 0 and split > 0):
         return None

@@ -211,7 +211,7 @@ def _execute(
     ordered: list[Cell], devices: list[_Device], parts: list[torch.Tensor]
 ) -> list[torch.Tensor]:
     """Run the cells, carry the messages, and return the losses."""
-    pen, step, left = Recorder("run_schedule"), -1, None
+    recorder, step, left = Recorder("run_schedule"), -1, None
     mail: dict[tuple[Op, int, int], torch.Tensor] = {("F", 0, m): x for m, x in enumerate(parts)}
     losses: list[torch.Tensor] = []
     for cell in ordered:
@@ -225,6 +225,8 @@ def _execute(
         elif receiver >= 0:
             step, left = step + (cell.end != left), cell.end
             op = "send_forward" if cell.op == "F" else "send_backward"
-            pen.send(op, step, source=cell.stage, destination=receiver, chunk=m, message=message)
+            recorder.note(
+                op, step, source=cell.stage, destination=receiver, chunk=m, message=message
+            )
             mail[cell.op, receiver, m] = message
     return losses

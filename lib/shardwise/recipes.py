@@ -60,7 +60,8 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 2,
                 0,
                 8,
-                "bf16 weights, fp32 Adam moments, no master; gradients not counted",
+                "bf16 weights, fp32 Adam moments, no master; "
+                "gradients applied and freed as they come, so none is counted",
             ),
             Recipe("2+2+4", 2, 2, 4, "pure bf16, Adam moments too"),
         )

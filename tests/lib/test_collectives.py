@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwise import ledger
+from shardwise import collectives, ledger
 from shardwise.collectives import all_gather, broadcast, reduce_scatter, ring_all_reduce
 
 ANY_DTYPE = [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64]
@@ -129,6 +130,18 @@ def test_broadcast(device, bits, source, num_devices, dtype, shape):
     assert all(bits(t.payload) == bits(tensor) for t in log.transfers)
 
 
+def test_broadcast_passes_on_what_arrived(device, monkeypatch):
+    """A hop that spoils its message spoils it for all devices behind it, and no other."""
+    real, copies = collectives._working_copy, itertools.count()
+
+    def spoiling(tensor):  # the first copy is the source's own, the third the second hop's
+        return real(tensor) + (10 if next(copies) == 2 else 0)
+
+    monkeypatch.setattr(collectives, "_working_copy", spoiling)
+    results = broadcast(torch.tensor([1.0], device=device), 4, source=3)
+    assert [r.item() for r in results] == [1.0, 11.0, 11.0, 1.0]
+
+
 def test_leaves_come_back_detached(device):
     leaf = torch.ones(4, device=device, requires_grad=True)
     for results in (reduce_scatter([leaf, leaf]), all_gather([leaf, leaf]), broadcast(leaf, 2)):
@@ -180,7 +193,8 @@ def test_lists_that_do_not_fit_together_are_refused(collective):
 @pytest.mark.parametrize("collective", SUMS)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.complex64, torch.float8_e4m3fn, torch.uint16])
 def test_dtypes_without_a_sum_are_refused(collective, dtype):
-    with pytest.raises(TypeError, match=rf"of {dtype} can't be summed: convert"):
+    message = rf"of {dtype} can't be summed: convert to one of float16, .*int64, as .*\.to\("
+    with pytest.raises(TypeError, match=message):
         collective([torch.ones(3).to(dtype)] * 2)
 
 

@@ -8,15 +8,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from shardwise import ledger
-from shardwise.collectives import all_gather, reduce_scatter, ring_all_reduce
+from shardwise.collectives import ring_all_reduce
 from shardwise.communication import (
     ring_all_reduce_bytes,
     ring_all_reduce_bytes_exact,
     zero_communication_elements,
     zero_communication_elements_exact,
 )
+from shardwise.zero import ZeroTrainer
 
 property_test = settings(deadline=None, max_examples=100)
 
@@ -51,31 +53,18 @@ def test_the_float_is_the_exact_value_rounded_once(num_bytes, num_devices):
     assert 0 <= got <= 2 * float(num_bytes)
 
 
-def step_of_stage(stage, psi, num_devices, device):
-    """Move what one optimizer step of the stage moves, Ψ fp32 elements at a time."""
-    full = [torch.ones(psi, device=device) for _ in range(num_devices)]
-    if stage == 0:
-        ring_all_reduce(full)
-        return
-    shards = reduce_scatter(full)  # gradients, to the device that owns the slice
-    all_gather(shards)  # stages 1, 2: the updated parameters; stage 3: for the forward pass
-    if stage == 3:
-        all_gather(shards)  # again for the backward pass
-
-
 @pytest.mark.parametrize("stage", range(4))
 @property_test
-@given(num_devices=st.integers(1, 6), psi=st.integers(0, 40))
-def test_zero_volume_is_what_travels(device, stage, num_devices, psi):
+@given(num_devices=st.integers(1, 6), inputs=st.integers(1, 5), outputs=st.integers(1, 5))
+def test_zero_volume_is_what_a_real_step_moves(device, stage, num_devices, inputs, outputs):
+    layer = nn.Linear(inputs, outputs * num_devices, device=device)  # N divides Ψ: no padding
+    trainer = ZeroTrainer([layer], num_devices=num_devices, stage=stage, dtype=torch.float32)
+    xs = [torch.ones(1, inputs, device=device)] * num_devices
+    ys = [torch.ones(1, outputs * num_devices, device=device)] * num_devices
     with ledger.record() as log:
-        step_of_stage(stage, psi, num_devices, device)
-    per_device = zero_communication_elements_exact(psi, num_devices, stage)
-    assert log.total_bytes() == 4 * num_devices * per_device
-    assert zero_communication_elements(psi, num_devices, stage) == float(per_device)
-
-
-def test_four_all_reduces_per_layer_of_tensor_parallelism():
-    """Narayanan et al. 2021, section 3.2: 8bsh(t-1)/t elements per layer, device, micro-batch."""
-    b, s, h = 2, 2048, 4096
-    for t in (1, 2, 4, 8):
-        assert 4 * ring_all_reduce_bytes_exact(b * s * h, t) == Fraction(8 * b * s * h * (t - 1), t)
+        trainer.step(xs, ys)
+    exact = zero_communication_elements_exact(trainer.num_parameters, num_devices, stage)
+    rounded = zero_communication_elements(trainer.num_parameters, num_devices, stage)
+    assert rounded == exact.numerator / exact.denominator
+    for rank in range(num_devices):
+        assert log.sent_by(rank) == log.received_by(rank) == 4 * exact

@@ -187,6 +187,11 @@ def calls(weight, x, y):
         ((W, X, Y[None]), ValueError, r"y.* has shape \(1, 4, 2\): give a matrix"),
         ((W.long(), X, Y), TypeError, r"W has dtype torch.int64: gradients need a float"),
         ((W, X.bool(), Y), TypeError, r"x.* has dtype torch.bool"),
+        (
+            (W.to(torch.float8_e5m2), X, Y),
+            TypeError,
+            r"float8_e5m2: .* one of float16, bfloat16, float32, float64, as W\.to\(",
+        ),
         ((W, X, Y.to(torch.complex64)), TypeError, r"y.* has dtype torch.complex64"),
         ((W, X.double(), Y), ValueError, r"x.* is torch.float64 on cpu, .*\.to\(W\)"),
         ((W, X, Y.to("meta")), ValueError, r"y.* is torch.float32 on meta"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from fractions import Fraction
 
 import pytest
@@ -9,11 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from shardwise.memory import (
-    PARTS,
-    RECIPES,
-    Recipe,
     fewest_devices,
     training_memory_bytes,
     zero_memory_breakdown,
@@ -21,6 +22,7 @@ from shardwise.memory import (
     zero_memory_per_device,
     zero_memory_per_device_exact,
 )
+from shardwise.recipes import PARTS, RECIPES, Recipe
 
 property_test = settings(deadline=None, max_examples=200)
 psis = st.one_of(st.integers(0, 10**6), st.integers(0, 10**15 + 1))
@@ -106,14 +108,14 @@ def test_whole_numbers_may_be_written_as_floats_or_fractions():
     stage=stages,
     gpu_bytes=st.one_of(st.integers(0, 4000), st.floats(0, 4000)),
     recipe=recipes,
-    activation_bytes=st.integers(0, 500),
+    reserved_bytes=st.integers(0, 500),
 )
-def test_fewest_devices_against_a_search(psi, stage, gpu_bytes, recipe, activation_bytes):
+def test_fewest_devices_against_a_search(psi, stage, gpu_bytes, recipe, reserved_bytes):
     def fits(num_devices):
         state = zero_memory_per_device_exact(psi, num_devices, stage, recipe=recipe)
-        return state + activation_bytes <= Fraction(gpu_bytes)
+        return state + reserved_bytes <= Fraction(gpu_bytes)
 
-    got = fewest_devices(psi, stage, gpu_bytes, recipe=recipe, activation_bytes=activation_bytes)
+    got = fewest_devices(psi, stage, gpu_bytes, recipe=recipe, reserved_bytes=reserved_bytes)
 
     want = next(filter(fits, range(1, 40)), None)
     if want is not None:
@@ -134,80 +136,112 @@ def test_fewest_devices_at_the_edges():
     assert fewest_devices(10, 1, 40 + 1e-9) > 10**9
     assert fewest_devices(10**30, 3, 1) == 16 * 10**30  # no search
     assert fewest_devices(70e9, 3, 80e9) == 14
-    assert fewest_devices(7.5e9, 3, 80e9, activation_bytes=60e9) == 6
+    assert fewest_devices(7.5e9, 3, 80e9, reserved_bytes=60e9) == 6
 
 
 # ---------------------------------------------------------------- measured bytes of real tensors
+
+
+class Births(TorchDispatchMode):
+    """Sees every tensor that comes into being, and knows which storages are still there."""
+
+    def __init__(self):
+        super().__init__()
+        self.storages = {}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        results = func(*args, **(kwargs or {}))
+        for result in tree_leaves(results):
+            if isinstance(result, torch.Tensor):
+                storage = result.untyped_storage()
+                reference = StorageWeakRef(storage)
+                self.storages.setdefault(reference.cdata, (reference, storage.nbytes()))
+        return results
+
+    def bytes_alive(self):
+        return sum(size for reference, size in self.storages.values() if not reference.expired())
+
+
+class AdamAsGradientsCome:
+    """Adam with fp32 moments on 16-bit weights, run on each gradient as soon as it is there."""
+
+    def __init__(self, params):
+        self.moments = {p: [torch.zeros_like(p, dtype=torch.float32) for _ in "mv"] for p in params}
+        for p in params:
+            p.register_post_accumulate_grad_hook(self.update)
+
+    @torch.no_grad()
+    def update(self, p):
+        gradient, (m, v) = p.grad.float(), self.moments[p]
+        m.lerp_(gradient, 0.1)
+        v.lerp_(gradient.square(), 0.001)
+        p -= (0.001 * (m / 0.1) / ((v / 0.001).sqrt() + 1e-8)).to(p.dtype)
+        p.grad = None
+
+
+def gradients_of(params):
+    return [p.grad for p in params if p.grad is not None]
+
+
+def step_on_masters(params, gradients, kept):
+    """Let Adam step on fp32 master copies; return what stays, the masters' gradients not."""
+    masters = [nn.Parameter(p.detach().float()) for p in params]
+    for master, gradient in zip(masters, gradients, strict=True):
+        master.grad = gradient.float()
+    adam = torch.optim.Adam(masters)
+    adam.step()
+    adam.zero_grad(set_to_none=True)
+    with torch.no_grad():
+        for p, master in zip(params, masters, strict=True):
+            p.copy_(master)
+    return {"params": params, "grads": kept, "optimizer": [*masters, *moments(adam)]}, adam
+
+
+def moments(adam):
+    return [state[key] for state in adam.state.values() for key in ("exp_avg", "exp_avg_sq")]
+
+
+def train(name, device):
+    """Take a step as the recipe's users do; return the tensors that stay by kind, and the owner."""
+    dtype = torch.float32 if name == "4+4+8" else torch.bfloat16
+    model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 4)).to(device, dtype)
+    params = list(model.parameters())
+    as_they_come = AdamAsGradientsCome(params) if name == "2+0+8" else None
+    x = torch.randn(3, 12, device=device, dtype=dtype)
+    with torch.autocast(device, torch.bfloat16, enabled=name == "4+4+8"):
+        loss = model(x).square().mean()
+    loss.backward()
+    if as_they_come:
+        both = [moment for pair in as_they_come.moments.values() for moment in pair]
+        return {"params": params, "grads": gradients_of(params), "optimizer": both}, as_they_come
+    if name == "2+2+12":
+        return step_on_masters(params, gradients_of(params), kept=gradients_of(params))
+    if name in {"2+4+12", "2+6+12"}:
+        buffers = [torch.zeros_like(p, dtype=torch.float32) for p in params]
+        for buffer, p in zip(buffers, params, strict=True):
+            buffer.add_(p.grad)
+            if name == "2+4+12":  # Megatron-LM accumulates in the buffer and drops the 16-bit one
+                p.grad = None
+        return step_on_masters(params, buffers, kept=[*gradients_of(params), *buffers])
+    adam = torch.optim.Adam(params)
+    adam.step()
+    kept = {"params": params, "grads": gradients_of(params), "optimizer": moments(adam)}
+    return kept, adam
 
 
 def size(tensors):
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-def moments(optimizer):
-    states = optimizer.state.values()
-    return [state[key] for state in states for key in ("exp_avg", "exp_avg_sq")]
-
-
-def stepped(weights, grads):
-    """Let Adam step once on `weights`, so that its moments exist."""
-    for weight, grad in zip(weights, grads, strict=True):
-        weight.grad = grad.to(weight.dtype)
-    optimizer = torch.optim.Adam(weights)
-    optimizer.step()
-    return moments(optimizer)
-
-
-def masters_of(params):
-    return [nn.Parameter(p.detach().float()) for p in params]
-
-
-def train(name, device):
-    """Take a step as the recipe's users do; return the tensors that stay, by kind."""
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_recipes_are_the_bytes_of_all_that_stays_after_a_real_step(device, name):
     torch.manual_seed(0)
-    weights_dtype = torch.float32 if name == "4+4+8" else torch.bfloat16
-    model = nn.Sequential(nn.Linear(12, 20), nn.GELU(), nn.Linear(20, 4)).to(device, weights_dtype)
-    x = torch.randn(3, 12, device=device, dtype=weights_dtype)
-    model(x).square().mean().backward()
-    params = list(model.parameters())
-    grads = [p.grad for p in params]
-    wide_grads = [g.float() for g in grads]
-    if name in {"2+2+12", "2+4+12", "2+6+12"}:
-        masters = masters_of(params)
-        optimizer = [*masters, *stepped(masters, grads)]
-        kept = {"2+2+12": grads, "2+4+12": wide_grads, "2+6+12": [*grads, *wide_grads]}[name]
-        return {"params": params, "grads": kept, "optimizer": optimizer}
-    if name == "2+0+8":  # the masters that carry the moments are dropped again, as are gradients
-        return {"params": params, "grads": [], "optimizer": stepped(masters_of(params), grads)}
-    return {"params": params, "grads": grads, "optimizer": stepped(params, grads)}
-
-
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_recipes_are_the_bytes_of_real_tensors(device, name):
-    state = train(name, device)
-    psi = sum(p.numel() for p in state["params"])
-    predicted = training_memory_bytes(psi, recipe=name)
+    with Births() as births:
+        state, owner = train(name, device)
+        gc.collect()
+        alive = births.bytes_alive()
+    params = state["params"]
+    predicted = training_memory_bytes(sum(p.numel() for p in params), recipe=name)
     assert {part: size(state[part]) for part in PARTS} == {p: predicted[p] for p in PARTS}
-
-
-def flattened(tensors):
-    """One flat tensor for each dtype, as ZeRO keeps its state."""
-    dtypes = {t.dtype for t in tensors}
-    return [torch.cat([t.detach().flatten() for t in tensors if t.dtype == d]) for d in dtypes]
-
-
-@pytest.mark.parametrize("name", sorted(RECIPES))
-@pytest.mark.parametrize("num_devices", [1, 2, 4])
-@pytest.mark.parametrize("stage", range(4))
-def test_stages_are_the_bytes_of_real_slices(device, name, num_devices, stage):
-    """Cut the flattened state as ZeRO does; these N divide Ψ, so all slices are equal."""
-    state = train(name, device)
-    psi = sum(p.numel() for p in state["params"])
-    assert psi % num_devices == 0
-    split_from = {"optimizer": 1, "grads": 2, "params": 3}
-    predicted = zero_memory_breakdown_exact(psi, num_devices, stage, recipe=name)
-    for part in PARTS:
-        cut = num_devices if stage >= split_from[part] else 1
-        for rank in range(cut):
-            mine = [flat.tensor_split(cut)[rank].clone() for flat in flattened(state[part])]
-            assert size(mine) == predicted[part]
+    counters = 4 * len(params) if isinstance(owner, torch.optim.Adam) else 0  # of Adam's steps
+    assert alive == predicted["total"] + counters

@@ -9,10 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from shardwise import memory
-from shardwise.memory import activation_bytes, zero_memory_per_device
+from shardwise.activations import activation_bytes
+from shardwise.communication import zero_communication_elements
+from shardwise.memory import training_memory_bytes, zero_memory_per_device
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+FUNCTIONS = {
+    function.__name__: function
+    for function in (
+        activation_bytes,
+        training_memory_bytes,
+        zero_communication_elements,
+        zero_memory_per_device,
+    )
+}
 
 
 def by_id(kind):
@@ -22,7 +32,7 @@ def by_id(kind):
 
 @by_id("direct")
 def test_direct(entry):
-    got = getattr(memory, entry["function"])(**entry["arguments"])
+    got = FUNCTIONS[entry["function"]](**entry["arguments"])
     if "part" in entry:
         got = got[entry["part"]]
     # sources round and truncate by turns, so one unit of the last printed digit is allowed

@@ -99,15 +99,52 @@ def test_integers_sum_exactly(device, data, num_devices, dtype):
         assert result.tolist() == [sum(column) for column in zip(*rows, strict=True)]
 
 
+@property_test
+@given(data=st.data(), num_devices=st.integers(1, 6), dtype=st.sampled_from(INTEGERS[:-1]))
+def test_narrow_integers_are_refused_only_if_a_sum_leaves_their_range(
+    device, data, num_devices, dtype
+):
+    limits = torch.iinfo(dtype)
+    row = st.lists(st.integers(limits.min, limits.max), min_size=3, max_size=3)
+    rows = data.draw(st.lists(row, min_size=num_devices, max_size=num_devices))
+    tensors = [torch.tensor(row, dtype=dtype, device=device) for row in rows]
+    sums = [sum(column) for column in zip(*rows, strict=True)]
+    if limits.min <= min(sums) and max(sums) <= limits.max:
+        assert [t.tolist() for t in ring_all_reduce(tensors)] == [sums] * num_devices
+    else:
+        reach = rf"tensors reach from {min(sums)} to {max(sums)}, beyond the range of {dtype}"
+        with pytest.raises(ValueError, match=reach):
+            ring_all_reduce(tensors)
+
+
+def test_large_integers_of_different_places_do_not_add_up(device):
+    one, other = torch.tensor([[100, 0], [0, 100]], dtype=torch.int8, device=device)
+    assert ring_all_reduce([one, other])[1].tolist() == [100, 100]
+
+
+def test_partial_sums_may_leave_the_range_and_come_back(device):
+    tensors = [torch.tensor([value], dtype=torch.int8, device=device) for value in (100, 100, -90)]
+    assert [t.tolist() for t in ring_all_reduce(tensors)] == [[110]] * 3
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_that_would_wrap_around_are_refused(device, dtype):
     limits = torch.iinfo(dtype)
     one = torch.ones(2, dtype=dtype, device=device)
-    with pytest.raises(ValueError, match=r"tensors may reach .* beyond the range .* wider dtype"):
+    remedy = "give smaller numbers" if dtype == torch.int64 else "convert to a wider dtype"
+    with pytest.raises(ValueError, match=rf"tensors .*reach .* beyond the range .* {remedy}"):
         ring_all_reduce([torch.full_like(one, limits.max), one])
     if limits.min < 0:
-        with pytest.raises(ValueError, match="wider dtype"):
+        with pytest.raises(ValueError, match=remedy):
             ring_all_reduce([torch.full_like(one, limits.min), -one])
+
+
+def test_int64_is_bounded_by_its_extremes(device):
+    largest = torch.iinfo(torch.int64).max
+    one, other = torch.tensor([[largest, 0], [0, largest]], device=device)
+    with pytest.raises(ValueError, match=rf"tensors may reach from 0 to {2 * largest}"):
+        ring_all_reduce([one, other])
+    assert ring_all_reduce([one, other * 0])[0].tolist() == [largest, 0]
 
 
 @pytest.mark.parametrize("num_devices", [1, 2, 3, 8])
