@@ -504,7 +504,7 @@ TEXTS = """() => [...document.querySelectorAll('.sw-svg text')].map((text) => {
 
 
 def luminance(color: str) -> float:
-    assert color.startswith("rwritten("), f"a text must stand on one plain colour, not on {color}"
+    assert color.startswith("rgb("), f"a text must stand on one plain colour, not on {color}"
     channels = [int(part) / 255 for part in re.findall(r"\d+", color)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
