@@ -16,7 +16,7 @@ export QUARTO_PYTHON := $(CURDIR)/.venv/bin/python
 
 BUNDLES := widgets/shardwise_widgets/static/.built
 
-.PHONY: help setup book serve test test-all lint format grade release bench lock browser clean
+.PHONY: help setup book serve test test-all lint format grade solve release bench lock browser clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -73,6 +73,11 @@ format: setup ## Rewrite the Python sources in the house format
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
+solve: release ## Open the exercises in JupyterLab, from copies in work/
+	mkdir -p work
+	cp -n exercises/release/distributed-training/*.ipynb work/
+	.venv/bin/jupyter lab work $(LAB)
+
 release: .venv/.installed ## Make the notebooks for students, in exercises/release/
 	cd exercises && ../.venv/bin/nbgrader generate_assignment distributed-training --force
 
@@ -95,6 +100,6 @@ browser:
 	elif [ "$${CI:-}" = true ]; then sudo -n apt-get update -qq && sudo -n apt-get install -y -qq chromium >/dev/null; \
 	else echo "The browser tests are skipped: no Chromium found. Install it (sudo apt-get install chromium) or set CHROMIUM=/path/to/it"; fi
 
-clean: ## Remove what was built; keep the environment
+clean: ## Remove what was built; keep the environment, the course and your work
 	rm -rf _book .shardwise .quarto widgets/shardwise_widgets/static
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
