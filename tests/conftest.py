@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -23,3 +24,15 @@ def browser() -> Iterator[Browser]:
         instance = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
         yield instance
         instance.close()
+
+
+@pytest.fixture(scope="session")
+def tiny_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny book with its search index; whoever changes it makes a copy first."""
+    from tiny_book import write_book
+
+    from shardwise_book.search import index
+
+    folder = write_book(tmp_path_factory.mktemp("tiny") / "a book")
+    index(folder)
+    return folder

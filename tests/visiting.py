@@ -78,3 +78,14 @@ def violations(page: Page) -> list[str]:
         "axe.run(document, {preload: false, resultTypes: ['violations']}).then(r => r.violations)"
     )
     return [f"{v['id']}: {node['html'][:120]}" for v in found for node in v["nodes"]]
+
+
+def open_all(page: Page) -> None:
+    """Open every box of the text, and wait until the page has seen which of them are too wide."""
+    page.evaluate("document.querySelectorAll('main details').forEach(box => { box.open = true })")
+    page.wait_for_function(
+        """() => [...document.querySelectorAll("main pre, main table, main math[display=block]")]
+          .map(inner => inner.matches("pre") ? inner : inner.parentElement)
+          .filter(box => getComputedStyle(box).overflowX === "auto")
+          .every(box => box.scrollWidth <= box.clientWidth + 1 || box.tabIndex === 0)"""
+    )

@@ -10,6 +10,15 @@ from book.books import SETTINGS, Book
 if TYPE_CHECKING:
     from pathlib import Path
 
+
+def assert_found(book: Book, file: str, line: int | None, message: str, remedy: str) -> None:
+    """The mistake is the only one that the build names, with its place and what would be right."""
+    (problem,) = book.problems()
+    assert (problem.file, problem.line) == (file, line)
+    assert message in problem.message
+    assert remedy in problem.remedy
+
+
 # What stands in the chapter after its title and an empty line; the line, the message, the remedy.
 TEXT_MISTAKES = {
     "unknown figure": ("See @fig-none.", 3, "'fig-none'", "there is none of this kind"),
@@ -42,7 +51,6 @@ TEXT_MISTAKES = {
     "open fence": ("```python\nx = 1", 3, "not closed", "```"),
     "shortcode": ("{{< video a.mp4 >}}", 3, "shortcodes", "itself"),
     "other language": ("```{r}\n1\n```", 3, "cannot run a cell '{r}'", "```{python}"),
-    "mermaid": ("```{mermaid}\na\n```", 3, "cannot run a cell '{mermaid}'", "```{python}"),
     "cell with attributes": ("```{python #a}\n1\n```", 3, "'{python #a}'", "#| key: value"),
     "indented cell": ("- a\n\n  ```{python}\n  1\n  ```", 5, "indented", "first column"),
     "code with attributes": (
@@ -101,10 +109,7 @@ def test_text_mistakes(tmp_path: Path, name: str) -> None:
     book.write("chapter/dot.svg", "<svg/>")
     book.write("_book/index.html", "the previous book")
     book.write("_book/.shardwise-book", "")
-    problems = book.problems()
-    assert [(p.file, p.line) for p in problems] == [("chapter/one.qmd", line)], problems
-    assert message in problems[0].message
-    assert remedy in problems[0].remedy
+    assert_found(book, "chapter/one.qmd", line, message, remedy)
 
 
 CELL_MISTAKES = """# Cells
@@ -185,35 +190,65 @@ def test_outputs_that_a_page_cannot_show(tmp_path: Path) -> None:
     assert (alt.line, "no alt text" in alt.message, "fig-alt" in alt.remedy) == (7, True, True)
 
 
+# What is replaced in the settings, and by what; the line, the message, the remedy.
 SETTINGS_MISTAKES = {
-    "unknown key": ("book:\n", "book:\n  sidebar: true\n", 6, "unknown setting 'book.sidebar'"),
-    "wrong value": ("mathml", "katex", 11, "'format.html.html-math-method' is 'katex'"),
-    "missing file": ("style.css", "stile.css", 13, "file 'stile.css' does not exist"),
-    "missing chapter": ("[index.qmd", "[index.qmd, none.qmd", 8, "file 'none.qmd' does not exist"),
-    "no index": ("[index.qmd", "[one.qmd, index.qmd", 8, "a book starts with index.qmd"),
-    "twice": ("[index.qmd", "[index.qmd, index.qmd", 8, "'index.qmd' is listed twice"),
-    "same key": ("lang: en\n", "lang: en\nlang: en\n", 5, "'lang' is set twice"),
+    "unknown key": (
+        ("book:\n", "book:\n  sidebar: true\n"),
+        6,
+        "unknown setting 'book.sidebar'",
+        "one of author, chapters",
+    ),
+    "wrong value": (
+        ("mathml", "katex"),
+        11,
+        "'format.html.html-math-method' is 'katex'",
+        "expected mathml",
+    ),
+    "missing file": (("style.css", "stile.css"), 13, "'stile.css' does not exist", "create it"),
+    "missing chapter": (
+        ("[index.qmd", "[index.qmd, none.qmd"),
+        8,
+        "'none.qmd' does not exist",
+        "correct the path",
+    ),
+    "no index": (
+        ("[index.qmd", "[one.qmd, index.qmd"),
+        8,
+        "a book starts with index.qmd",
+        "list index.qmd first",
+    ),
+    "twice": (
+        ("[index.qmd", "[index.qmd, index.qmd"),
+        8,
+        "'index.qmd' is listed twice",
+        "list each chapter once",
+    ),
+    "same key": (("lang: en\n", "lang: en\nlang: en\n"), 5, "'lang' is set twice", "each key once"),
     "required": (
-        "    number-sections: true\n",
-        "",
+        ("    number-sections: true\n", ""),
         None,
         "'format.html.number-sections' is missing",
+        "expected true",
     ),
-    "broken": ("lang: en", "lang: [en", 5, "broken YAML"),
-    "not a mapping": ("  type: book\n  execute-dir: project\n", "  - book\n", 2, "not a mapping"),
+    "broken": (("lang: en", "lang: [en"), 5, "broken YAML", "'key: value' on each line"),
+    "not a mapping": (
+        ("  type: book\n  execute-dir: project\n", "  - book\n"),
+        2,
+        "not a mapping",
+        "execute-dir, output-dir, type",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SETTINGS_MISTAKES)
 def test_settings_mistakes(tmp_path: Path, name: str) -> None:
-    old, new, line, message = SETTINGS_MISTAKES[name]
+    (old, new), line, message, remedy = SETTINGS_MISTAKES[name]
     book = Book(tmp_path, {})
+    book.write("one.qmd", "# One\n")
     settings = SETTINGS.format(chapters="index.qmd", more="")
     assert old in settings
     book.write("_quarto.yml", settings.replace(old, new, 1))
-    problem = next(p for p in book.problems() if message in p.message)
-    assert (problem.file, problem.line) == ("_quarto.yml", line)
-    assert problem.remedy
+    assert_found(book, "_quarto.yml", line, message, remedy)
 
 
 def test_a_title_is_needed_once(tmp_path: Path) -> None:

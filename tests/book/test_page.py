@@ -16,23 +16,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_book.write_book(tmp_path_factory.mktemp("tiny") / "book")
+def soup(folder: Path, href: str) -> BeautifulSoup:
+    return BeautifulSoup((folder / href).read_text(encoding="utf-8"), "html.parser")
 
 
-def soup(book: Path, href: str) -> BeautifulSoup:
-    return BeautifulSoup((book / href).read_text(encoding="utf-8"), "html.parser")
-
-
-def test_the_check_finds_nothing_in_what_the_template_adds(book: Path):
-    unresolved = [p for p in check_site(book) if "cross-reference" not in p.message]
+def test_the_check_finds_nothing_in_what_the_template_adds(tiny_site: Path):
+    unresolved = [p for p in check_site(tiny_site) if "cross-reference" not in p.message]
     assert unresolved == []
 
 
 @pytest.mark.parametrize("href", tiny_book.PAGES)
-def test_landmarks_one_title_and_a_way_past_the_navigation(book: Path, href: str):
-    page = soup(book, href)
+def test_landmarks_one_title_and_a_way_past_the_navigation(tiny_site: Path, href: str):
+    page = soup(tiny_site, href)
     assert len(page.find_all("main")) == len(page.find_all("h1")) == 1
     assert page.find("h1").find_parent("main")
     assert page.select_one('form[role="search"] label[for="search-box"]')
@@ -41,26 +36,26 @@ def test_landmarks_one_title_and_a_way_past_the_navigation(book: Path, href: str
     assert page.find("html")["lang"] == "en"
 
 
-def test_the_sidebar_marks_the_current_chapter_only(book: Path):
-    current = soup(book, "chapter/memory.html").select(".chapters [aria-current=page]")
+def test_the_sidebar_marks_the_current_chapter_only(tiny_site: Path):
+    current = soup(tiny_site, "chapter/memory.html").select(".chapters [aria-current=page]")
     assert [link["href"] for link in current] == ["../chapter/memory.html"]
 
 
-def test_the_contents_of_the_page_are_nested(book: Path):
-    toc = soup(book, "chapter/memory.html").select_one("nav.toc")
+def test_the_contents_of_the_page_are_nested(tiny_site: Path):
+    toc = soup(tiny_site, "chapter/memory.html").select_one("nav.toc")
     assert [a["href"] for a in toc.select("nav > ol > li > a")] == ["#sec-keeps", "#sec-figure"]
     assert [a["href"] for a in toc.select("ol ol a")] == ["#sec-table"]
 
 
-def test_the_first_page_has_no_contents_of_the_page(book: Path):
-    page = soup(book, "index.html")
+def test_the_first_page_has_no_contents_of_the_page(tiny_site: Path):
+    page = soup(tiny_site, "index.html")
     assert page.select_one("nav.toc") is None
     assert page.select_one(".menu-toggle")["aria-controls"] == "menu"
 
 
-def test_previous_and_next_only_where_there_is_one(book: Path):
+def test_previous_and_next_only_where_there_is_one(tiny_site: Path):
     def ways(href: str) -> list[str]:
-        return [a["href"] for a in soup(book, href).select(".prev-next a")]
+        return [a["href"] for a in soup(tiny_site, href).select(".prev-next a")]
 
     assert ways("index.html") == ["chapter/memory.html"]
     assert ways("chapter/memory.html") == ["../index.html", "../chapter/ring.html"]
@@ -76,15 +71,15 @@ def test_titles_are_escaped_and_maths_in_them_is_not():
     assert "&lt;script&gt;alert(1)" in text
 
 
-def test_scripts_are_classic_because_a_file_may_not_load_modules(book: Path):
-    for script in soup(book, "chapter/memory.html").find_all("script"):
+def test_scripts_are_classic_because_a_file_may_not_load_modules(tiny_site: Path):
+    for script in soup(tiny_site, "chapter/memory.html").find_all("script"):
         assert "type" not in script.attrs
     source = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     assert not re.search(r"^\s*(import|export)\s", source, re.MULTILINE)
 
 
-def test_the_licence_and_the_version_are_at_the_foot(book: Path):
-    foot = soup(book, "index.html").select_one("footer").get_text(" ", strip=True)
+def test_the_licence_and_the_version_are_at_the_foot(tiny_site: Path):
+    foot = soup(tiny_site, "index.html").select_one("footer").get_text(" ", strip=True)
     assert "version 0.1.0" in foot
     assert "CC BY 4.0" in foot
     assert "MIT" in foot

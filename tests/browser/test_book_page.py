@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import tiny_book
-from playwright.sync_api import Browser, expect
-from visiting import AXE, THEMES, WIDTHS, Visit, served, violations
-
-from shardwise_book.search import index
+from playwright.sync_api import expect
+from visiting import AXE, THEMES, WIDTHS, open_all, served, violations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,42 +21,26 @@ SCALE = [17 * 1.2**step for step in range(-1, 5)]
 
 
 @pytest.fixture(scope="session")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tiny_book.write_book(tmp_path_factory.mktemp("tiny") / "a book")
-    index(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def address(book: Path) -> Iterator[str]:
-    with served(book) as address:
+def address(tiny_site: Path) -> Iterator[str]:
+    with served(tiny_site) as address:
         yield address
-
-
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Visit]:
-    visit = Visit(browser)
-    yield visit
-    visit.close()
 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("href", tiny_book.PAGES)
-def test_from_disk_accessible_and_never_wider_than_the_screen(visit, book, href, width, theme):
-    page = visit((book / href).as_uri(), width=width, theme=theme)
+def test_from_disk_accessible_and_never_wider_than_the_screen(visit, tiny_site, href, width, theme):
+    page = visit((tiny_site / href).as_uri(), width=width, theme=theme)
     if width < 1100:
         page.get_by_role("button", name="Contents").click()
-    for box in page.locator("main details").all():
-        box.evaluate("box => { box.open = true }")
-    page.wait_for_timeout(50)
+    open_all(page)
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     expect(page.locator("body")).to_have_class(re.compile(f"quarto-{theme}"))
 
 
-def test_the_theme_is_chosen_kept_and_there_before_anything_is_painted(visit, book):
-    page = visit((book / "index.html").as_uri())
+def test_the_theme_is_chosen_kept_and_there_before_anything_is_painted(visit, tiny_site):
+    page = visit((tiny_site / "index.html").as_uri())
     toggle = page.get_by_role("button", name="Colour theme")
     expect(toggle).to_have_accessible_name("Colour theme: as the system. Change to light")
     toggle.focus()
@@ -69,7 +51,7 @@ def test_the_theme_is_chosen_kept_and_there_before_anything_is_painted(visit, bo
     background = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(background) == "rgb(20, 24, 29)"
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
-    page.goto((book / "chapter/memory.html").as_uri())
+    page.goto((tiny_site / "chapter/memory.html").as_uri())
     assert page.evaluate(background) == "rgb(20, 24, 29)"
     # The script that sets it comes before everything that could be painted.
     first = page.evaluate(
@@ -82,12 +64,12 @@ def test_the_theme_is_chosen_kept_and_there_before_anything_is_painted(visit, bo
     expect(page.locator("body")).to_have_class("quarto-dark")
 
 
-def test_a_browser_that_stores_nothing_still_shows_the_page(visit, book):
+def test_a_browser_that_stores_nothing_still_shows_the_page(visit, tiny_site):
     page = visit("about:blank")
     page.add_init_script(
         "Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused') } })"
     )
-    page.goto((book / "chapter/memory.html").as_uri())
+    page.goto((tiny_site / "chapter/memory.html").as_uri())
     page.get_by_role("button", name="Colour theme").click()
     expect(page.get_by_role("button", name="Colour theme: light")).to_be_visible()
 
@@ -105,13 +87,13 @@ def test_the_code_is_copied_as_it_stands(visit, address):
     assert page.locator(".cell-output .copy-code").count() == 0
 
 
-def test_copying_works_where_the_clipboard_is_refused(visit, book):
+def test_copying_works_where_the_clipboard_is_refused(visit, tiny_site):
     page = visit("about:blank")
     page.add_init_script(
         "navigator.clipboard.writeText = () => Promise.reject(new Error('refused'));"
         "document.addEventListener('copy', () => { window.copied = String(document.activeElement.value) })"
     )
-    page.goto((book / "chapter/memory.html").as_uri())
+    page.goto((tiny_site / "chapter/memory.html").as_uri())
     page.locator(".code-box .copy-code").click()
     expect(page.locator("#announce")).to_have_text("Code copied")
     assert page.evaluate("window.copied") == "plain text in a box"
@@ -166,8 +148,8 @@ def test_search_with_results_is_accessible(visit, address):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_search_from_disk_says_what_it_needs(visit, book):
-    page = visit((book / "chapter/memory.html").as_uri())
+def test_search_from_disk_says_what_it_needs(visit, tiny_site):
+    page = visit((tiny_site / "chapter/memory.html").as_uri())
     page.get_by_role("searchbox").focus()
     expect(page.locator(".search-status")).to_contain_text("needs a web server")
     expect(page.locator(".search-status")).to_contain_text("make serve")
@@ -184,8 +166,8 @@ def test_search_without_an_index_says_so(visit, address):
     visit.errors.clear()  # the browser reports the 404 that this test is about
 
 
-def test_the_contents_follow_the_reading_and_the_chapter_counts_as_read(visit, book):
-    page = visit((book / "chapter/ring.html").as_uri())
+def test_the_contents_follow_the_reading_and_the_chapter_counts_as_read(visit, tiny_site):
+    page = visit((tiny_site / "chapter/ring.html").as_uri())
     current = page.locator(".toc [aria-current]")
     expect(page.locator(".chapters .read")).to_have_count(0)
     page.locator("#sec-step-3").evaluate("e => e.scrollIntoView()")
@@ -193,12 +175,12 @@ def test_the_contents_follow_the_reading_and_the_chapter_counts_as_read(visit, b
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(current).to_have_text("2.7 Cost")
     expect(page.locator(".chapters [aria-current] .read")).to_contain_text("read")
-    page.goto((book / "index.html").as_uri())
+    page.goto((tiny_site / "index.html").as_uri())
     expect(page.locator(".chapters .read")).to_have_count(1)
 
 
-def test_the_menu_of_a_narrow_screen_is_a_disclosure(visit, book):
-    page = visit((book / "chapter/ring.html").as_uri(), width=360)
+def test_the_menu_of_a_narrow_screen_is_a_disclosure(visit, tiny_site):
+    page = visit((tiny_site / "chapter/ring.html").as_uri(), width=360)
     button = page.get_by_role("button", name="Contents")
     chapters = page.get_by_role("navigation", name="Chapters")
     expect(button).to_have_attribute("aria-expanded", "false")
@@ -215,15 +197,15 @@ def test_the_menu_of_a_narrow_screen_is_a_disclosure(visit, book):
     expect(chapters).to_be_hidden()
 
 
-def test_without_scripts_the_text_and_the_way_through_it_are_there(visit, book):
-    page = visit((book / "chapter/memory.html").as_uri(), width=360, java_script_enabled=False)
+def test_without_scripts_the_text_and_the_way_through_it_are_there(visit, tiny_site):
+    page = visit((tiny_site / "chapter/memory.html").as_uri(), width=360, java_script_enabled=False)
     expect(page.get_by_role("navigation", name="Chapters")).to_be_visible()
     expect(page.get_by_role("searchbox")).to_be_hidden()
     expect(page.get_by_role("button")).to_have_count(0)
 
 
-def test_the_first_stop_leads_past_the_navigation(visit, book):
-    page = visit((book / "chapter/ring.html").as_uri())
+def test_the_first_stop_leads_past_the_navigation(visit, tiny_site):
+    page = visit((tiny_site / "chapter/ring.html").as_uri())
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the text")).to_be_focused()
     page.keyboard.press("Enter")
@@ -231,8 +213,8 @@ def test_the_first_stop_leads_past_the_navigation(visit, book):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_target_is_large_enough_and_every_focus_is_seen(visit, book, width):
-    page = visit((book / "chapter/memory.html").as_uri(), width=width)
+def test_every_target_is_large_enough_and_every_focus_is_seen(visit, tiny_site, width):
+    page = visit((tiny_site / "chapter/memory.html").as_uri(), width=width)
     if width < 1100:
         page.get_by_role("button", name="Contents").click()
     # Links inside a line of text are exempt, as in WCAG 2.5.8.
@@ -250,8 +232,8 @@ def test_every_target_is_large_enough_and_every_focus_is_seen(visit, book, width
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_long_lines_scroll_in_boxes_that_the_keyboard_reaches(visit, book, width):
-    page = visit((book / "chapter/memory.html").as_uri(), width=width)
+def test_long_lines_scroll_in_boxes_that_the_keyboard_reaches(visit, tiny_site, width):
+    page = visit((tiny_site / "chapter/memory.html").as_uri(), width=width)
     for name in ("Code", "Table", "Equation", "Figure")[: 4 if width < 520 else 3]:
         box = page.get_by_role("group", name=f"{name}, scrolls sideways").first
         expect(box).to_have_attribute("tabindex", "0")
@@ -260,8 +242,8 @@ def test_long_lines_scroll_in_boxes_that_the_keyboard_reaches(visit, book, width
         page.wait_for_function("document.activeElement.scrollLeft > 0")
 
 
-def test_sizes_are_steps_of_the_scale_and_lines_are_as_long_as_is_easy_to_read(visit, book):
-    page = visit((book / "chapter/memory.html").as_uri())
+def test_sizes_are_steps_of_the_scale_and_lines_are_as_long_as_is_easy_to_read(visit, tiny_site):
+    page = visit((tiny_site / "chapter/memory.html").as_uri())
     sizes = page.evaluate(
         "[...document.querySelectorAll('body *:not(math *, script, sup)')].filter(e => e.innerText?.trim())"
         ".map(e => parseFloat(getComputedStyle(e).fontSize))"
@@ -282,8 +264,8 @@ def test_sizes_are_steps_of_the_scale_and_lines_are_as_long_as_is_easy_to_read(v
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_code_colours_can_be_read(visit, book, theme):
-    page = visit((book / "chapter/memory.html").as_uri(), theme=theme)
+def test_code_colours_can_be_read(visit, tiny_site, theme):
+    page = visit((tiny_site / "chapter/memory.html").as_uri(), theme=theme)
     page.add_script_tag(path=AXE)
     ratios = page.evaluate(
         """() => {
@@ -299,8 +281,8 @@ def test_code_colours_can_be_read(visit, book, theme):
     assert min(ratios) >= 4.5
 
 
-def test_paper_is_light_and_shows_what_is_folded(visit, book):
-    page = visit((book / "chapter/memory.html").as_uri(), theme="dark")
+def test_paper_is_light_and_shows_what_is_folded(visit, tiny_site):
+    page = visit((tiny_site / "chapter/memory.html").as_uri(), theme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     expect(page.locator("body")).to_have_class("quarto-light")

@@ -8,15 +8,15 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, expect
+from bs4 import BeautifulSoup
+from playwright.sync_api import expect
 from support import ROOT
-from visiting import THEMES, WIDTHS, Visit, served, violations
+from visiting import THEMES, WIDTHS, open_all, served, violations
 
 from shardwise.memory import fewest_devices
 from shardwise.recipes import RECIPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Locator, Page
@@ -37,17 +37,36 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Visit]:
-    visit = Visit(browser)
-    yield visit
-    visit.close()
-
-
 def test_every_chapter_has_a_page_and_nothing_else_is_one(book):
     pages = {path.relative_to(book).as_posix() for path in book.rglob("*.html")}
     assert len(PAGES) >= 4
     assert pages == set(PAGES)
+
+
+def said_to_readers(page: str) -> str:
+    """Everything a reader sees or hears that is no code and no output of code as text."""
+    soup = BeautifulSoup(page, "lxml")
+    for tag in soup.select("script, style, template, code, pre, annotation"):
+        tag.decompose()
+    names = ("alt", "aria-label", "aria-valuetext", "title")
+    heard = [str(tag[name]) for name in names for tag in soup.find_all(attrs={name: True})]
+    return "\n".join([soup.get_text(" "), *heard])
+
+
+# As Python writes a number for itself: 1.2e+02, 3e-05.
+FOR_MACHINES = re.compile(r"\d[eE][+-]\d\d")
+
+
+def test_such_a_number_would_be_found():
+    page = '<p>In GB: <code>1e+09</code></p><svg aria-label="7e-05 s"><text>1.2e+02</text></svg>'
+    assert FOR_MACHINES.findall(said_to_readers(page)) == ["2e+02", "7e-05"]
+
+
+@pytest.mark.parametrize("href", PAGES)
+def test_no_number_is_written_as_machines_do(book, href):
+    text = said_to_readers((book / href).read_text(encoding="utf-8"))
+    found = [text[max(0, m.start() - 40) : m.end() + 20] for m in FOR_MACHINES.finditer(text)]
+    assert found == []
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -57,9 +76,7 @@ def test_from_disk_whole_accessible_and_quiet(visit, book, href, width, theme):
     page = visit((book / href).as_uri(), width=width, theme=theme)
     widgets = page.locator("figure[data-widget]")
     expect(page.locator("figure[data-widget][data-ready]")).to_have_count(widgets.count())
-    for box in page.locator("main details").all():
-        box.evaluate("box => { box.open = true }")
-    page.wait_for_timeout(100)
+    open_all(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert violations(page) == []
 
@@ -155,6 +172,18 @@ def test_the_first_screen_has_the_promise_and_the_ways_on(visit, book):
     for name in ("Start reading", "Exercises", "Teach with it"):
         expect(page.get_by_role("link", name=name, exact=True).first).to_be_in_viewport()
     expect(page.locator("figure[data-widget=MemoryBudget]")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_numbers_of_equations_stand_at_the_edge_of_the_text(visit, book, width):
+    page = visit((book / "chapter/memory.html").as_uri(), width=width)
+    numbers = page.locator(".equation-number")
+    expect(numbers.first).to_have_text("(1.1)")
+    gaps = numbers.evaluate_all(
+        "all => all.map(n => n.closest('p').getBoundingClientRect().right"
+        " - n.getBoundingClientRect().right)"
+    )
+    assert max(map(abs, gaps)) < 1
 
 
 def test_search_finds_code_and_callouts_of_the_book(visit, book):

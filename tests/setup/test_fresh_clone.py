@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import threading
 import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, Queue
+from typing import TYPE_CHECKING
 
 import pytest
 from support import ROOT
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 pytestmark = pytest.mark.long
+
+ASSIGNMENT = "exercises/release/distributed-training"
+# What nbgrader writes into the course.
+WRITTEN = ("release", "submitted", "autograded", "feedback", "gradebook.db", "grades.csv")
 
 
 def environment() -> dict[str, str]:
@@ -23,10 +39,8 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in hidden} | {"PATH": path}
 
 
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of every file that git tracks or would track, and of nothing else."""
-    folder = tmp_path_factory.mktemp("fresh") / "my clone of shardwise"
+def copy_into(folder: Path) -> Path:
+    """Copy every file that git tracks or would track, and nothing else."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
@@ -50,75 +64,168 @@ def shell(command: str, folder: Path, timeout: float = 900) -> str:
     return run.stdout + run.stderr
 
 
-def readme_commands(section: str) -> list[str]:
-    """The lines of the fenced shell blocks under one heading of the README."""
-    text = (ROOT / "README.md").read_text()
-    body = re.split(r"^## ", text, flags=re.MULTILINE)
-    part = next(b for b in body if b.startswith(section))
-    blocks = re.findall(r"```bash\n(.*?)```", part, flags=re.DOTALL)
-    return [line.split("   #")[0].strip() for block in blocks for line in block.splitlines()]
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy in which the README's first command has run."""
+    folder = copy_into(tmp_path_factory.mktemp("fresh") / "my clone of shardwise")
+    shell("make book ENGINE=builtin", folder)
+    return folder
 
 
-def test_the_first_command_of_the_readme_builds_the_book(clone: Path):
-    text = (ROOT / "README.md").read_text()
-    assert re.search(r"```bash\nmake book .*\nmake test ", text)
-    shell("make book ENGINE=builtin", clone)
-    assert "Distributed" in (clone / "_book/index.html").read_text()
+@pytest.fixture
+def course(built: Path) -> Path:
+    """The same copy, with nothing in its course that nbgrader wrote."""
+    for name in WRITTEN:
+        path = built / "exercises" / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    return built
 
 
-def test_a_second_build_does_nothing_twice(clone: Path):
-    kept = [
-        clone / ".venv/.installed",
-        clone / "widgets/node_modules/.installed",
-        clone / "widgets/shardwise_widgets/static/.built",
-    ]
-    before = [path.stat().st_mtime_ns for path in kept]
-    pages = {p: p.stat().st_mtime_ns for p in sorted((clone / "_book").rglob("*.html"))}
-    shell("make book ENGINE=builtin", clone)
-    assert [path.stat().st_mtime_ns for path in kept] == before
-    assert {p: p.stat().st_mtime_ns for p in pages} == pages
-
-
-def test_serve_answers_and_search_has_an_index(clone: Path):
+@contextmanager
+def running(command: list[str] | str, folder: Path) -> Iterator[Queue[str | None]]:
+    """Run a server in a process group of its own, give the lines that it prints, and end it."""
     server = subprocess.Popen(
-        ["make", "serve", "ENGINE=builtin", "PORT=0"],
-        cwd=clone,
+        command if isinstance(command, list) else ["bash", "-c", command],
+        cwd=folder,
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
+    lines: Queue[str | None] = Queue()
+
+    def read() -> None:
+        for line in server.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    reader = threading.Thread(target=read)
+    reader.start()
     try:
-        deadline = time.monotonic() + 120
-        address = None
-        while address is None and time.monotonic() < deadline:
-            address = re.search(r"http://localhost:(\d+)", server.stdout.readline())
-        assert address, "make serve never said where the book is"
-        fetch = f"curl -sf {address[0]}/index.html {address[0]}/pagefind/pagefind.js"
-        assert "Distributed" in shell(fetch, clone)
+        yield lines
     finally:
-        os.killpg(server.pid, 15)
-        server.wait(timeout=30)
-        server.stdout.close()
+        os.killpg(server.pid, signal.SIGTERM)
+        try:
+            server.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait(timeout=30)
+            raise
+        finally:
+            reader.join(timeout=30)
+            server.stdout.close()
 
 
-def test_the_commands_under_solve_open_the_exercise(clone: Path):
+def wait_for_line(lines: Queue[str | None], pattern: str, seconds: float) -> re.Match[str]:
+    """Return the first match in what a server prints, and fail when it ends or takes too long."""
+    deadline = time.monotonic() + seconds
+    seen = []
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            line = lines.get(timeout=left)
+        except Empty:
+            break
+        if line is None:
+            pytest.fail(f"the server ended and never said {pattern!r}:\n{''.join(seen)}")
+        seen.append(line)
+        if found := re.search(pattern, line):
+            return found
+    pytest.fail(f"{seconds} s and never {pattern!r}:\n{''.join(seen)}")
+
+
+def wait_for_answer(url: str, lines: Queue[str | None], seconds: float) -> bytes:
+    """Return what the address answers, as soon as something listens there."""
+    deadline = time.monotonic() + seconds
+    seen: list[str | None] = []
+    while time.monotonic() < deadline and None not in seen:
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return bytes(answer.read())
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+        while not lines.empty():
+            seen.append(lines.get())
+    pytest.fail(f"{url} never answered:\n{''.join(filter(None, seen))}")
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def readme_commands(section: str) -> list[str]:
+    """The lines of the fenced shell blocks under one heading of the README."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    body = re.split(r"^## ", text, flags=re.MULTILINE)
+    part = next(b for b in body if b.startswith(section))
+    blocks = re.findall(r"```bash\n(.*?)```", part, flags=re.DOTALL)
+    return [line.split("   #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+def test_the_first_command_of_the_readme_builds_the_book(built: Path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"```bash\nmake book .*\nmake test ", text)
+    assert "Distributed" in (built / "_book/index.html").read_text(encoding="utf-8")
+
+
+def test_a_second_build_does_nothing_twice(built: Path):
+    kept = [
+        built / ".venv/.installed",
+        built / "widgets/node_modules/.installed",
+        built / "widgets/shardwise_widgets/static/.built",
+    ]
+    before = [path.stat().st_mtime_ns for path in kept]
+    pages = {p: p.stat().st_mtime_ns for p in sorted((built / "_book").rglob("*.html"))}
+    assert pages
+    shell("make book ENGINE=builtin", built)
+    assert [path.stat().st_mtime_ns for path in kept] == before
+    assert {p: p.stat().st_mtime_ns for p in pages} == pages
+
+
+def test_serve_answers_and_search_has_an_index(built: Path):
+    with running(["make", "serve", "ENGINE=builtin", "PORT=0"], built) as lines:
+        address = wait_for_line(lines, r"http://localhost:\d+", seconds=120)[0]
+        page = wait_for_answer(f"{address}/index.html", lines, seconds=20)
+        assert b"Distributed" in page
+        assert wait_for_answer(f"{address}/pagefind/pagefind.js", lines, seconds=20)
+
+
+def test_the_commands_under_solve_open_the_exercise(course: Path, tmp_path: Path):
     release, lab = readme_commands("Solve")
-    shell(release, clone)
-    # JupyterLab would run until it is stopped: let it show what it would serve instead.
-    assert lab.startswith(".venv/bin/jupyter lab ")
-    assert (clone / lab.split()[-1]).is_dir()
-    assert "Options" in shell(lab.replace(" exercises", " --help exercises"), clone)
+    shell(release, course)
+    assert lab == f".venv/bin/jupyter lab {ASSIGNMENT}"
+    port = free_port()
+    options = f"--no-browser --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=ours"
+    if os.geteuid() == 0:  # as in a container; Jupyter asks for it there
+        options += " --allow-root"
+    folders = " ".join(
+        f"JUPYTER_{name}_DIR='{tmp_path}/{name}'" for name in ("CONFIG", "DATA", "RUNTIME")
+    )
+    with running(f"{folders} exec {lab} {options}", course) as lines:
+        api = f"http://127.0.0.1:{port}/api"
+        assert "version" in json.loads(wait_for_answer(api, lines, seconds=180))
+        opened = json.loads(wait_for_answer(f"{api}/contents?token=ours", lines, seconds=30))
+    assert [entry["name"] for entry in opened["content"]] == [
+        path.name for path in sorted((course / ASSIGNMENT).iterdir())
+    ]
+    assert any(name["name"].endswith(".ipynb") for name in opened["content"])
 
 
-def test_make_grade_prints_the_table_of_the_sample_class(clone: Path):
-    table = shell("make grade", clone)
-    assert "needs a human" in table
-    assert "10" in table
+def test_make_grade_prints_the_table_of_the_sample_class(built: Path):
+    table = shell("COLUMNS=160 make grade", built)
+    rows = {line.split()[1]: line for line in table.splitlines() if line.startswith("│")}
+    cells = {name: [cell.strip() for cell in row.split("│")] for name, row in rows.items()}
+    assert cells["all-right"][2:5] == ["graded", "10", "10"]
+    assert cells["untouched"][2:5] == ["graded", "0", "0"]
+    assert "needs a human" in rows["broken-json"]
 
 
-def test_the_commands_under_grade_take_a_class_through_nbgrader(clone: Path):
+def test_the_commands_under_grade_take_a_class_through_nbgrader(course: Path):
     commands = readme_commands("Grade")
     assert commands[:2] == ["source .venv/bin/activate", "cd exercises"]
     release = next(c for c in commands if "generate_assignment" in c)
@@ -133,15 +240,12 @@ def test_the_commands_under_grade_take_a_class_through_nbgrader(clone: Path):
         steps.append(command)
         if command == release:
             steps.append(fill)
-    shell(" && ".join(steps), clone)
-    assert (clone / "exercises/feedback/ada/distributed-training").is_dir()
-    assert "ada" in (clone / "exercises/grades.csv").read_text()
+    shell(" && ".join(steps), course)
+    assert (course / "exercises/feedback/ada/distributed-training").is_dir()
+    assert "ada" in (course / "exercises/grades.csv").read_text(encoding="utf-8")
 
 
-def test_the_four_plain_commands_build_the_book_without_make(clone: Path):
-    shutil.rmtree(clone / ".venv")
-    shutil.rmtree(clone / "_book")
-    shutil.rmtree(clone / "widgets/node_modules")
-    shutil.rmtree(clone / "widgets/shardwise_widgets/static")
-    shell(" && ".join(readme_commands("How it is tested")), clone)
-    assert (clone / "_book/index.html").exists()
+def test_the_plain_commands_build_the_book_without_make(tmp_path: Path):
+    folder = copy_into(tmp_path / "a clone without make")
+    shell(" && ".join(readme_commands("How it is tested")), folder)
+    assert (folder / "_book/index.html").exists()
