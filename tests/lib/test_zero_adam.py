@@ -112,11 +112,15 @@ def test_the_master_copy_may_know_more_than_the_weights(device):
     adam = MixedAdam(weights, master=torch.tensor([1 + 2**-20, 3.0], device=device))
     assert adam.master.tolist() == [1 + 2**-20, 3]
     assert weights.tolist() == [1, 3]
-    given = torch.tensor([5.0, 6.0], device=device)
-    adam = MixedAdam(torch.zeros(2, device=device), master=given)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_values_given_for_the_master_copy_are_left_alone(device, dtype):
+    values = torch.tensor([0.5, 0.75], dtype=state_dtype(dtype), device=device)
+    adam = MixedAdam(torch.zeros(2, dtype=dtype, device=device), master=values)
     adam.step(torch.ones(2, device=device))
-    assert given.tolist() == [5, 6]
-    assert adam.weights.tolist() == pytest.approx([5 - 1e-3, 6 - 1e-3])
+    assert values.tolist() == [0.5, 0.75]
+    assert adam.master.tolist() == pytest.approx([0.5 - 1e-3, 0.75 - 1e-3])
 
 
 def test_a_leaf_and_its_gradient_are_left_alone(device):
