@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tiny_book
 
+from shardwise_book import search
 from shardwise_book.errors import BookError
 from shardwise_book.search import index
 
@@ -40,3 +41,19 @@ def test_the_same_pages_give_the_same_index_and_old_files_go(
 def test_a_folder_without_pages_is_named(tmp_path: Path):
     with pytest.raises(BookError, match="there is no page in it"):
         index(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("kill -9 $$", "exit code -9"), ("exec sleep 60", "more than 1 s"), ("exit 0", "exit code 0")],
+)
+def test_an_indexer_that_dies_or_hangs_or_writes_nothing_stops_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, said: str
+):
+    program = tmp_path / "pagefind"
+    program.write_text(f"#!/bin/sh\n{what}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PAGEFIND_BINARY_PATH", str(program))
+    monkeypatch.setattr(search, "SECONDS", 1, raising=False)
+    with pytest.raises(BookError, match=said):
+        index(tiny_book.write_book(tmp_path / "book"))

@@ -23,11 +23,25 @@ def write_beside(path: Path, content: str) -> None:
         beside.unlink(missing_ok=True)
 
 
+def place(into: Path, name: str) -> Path:
+    """Return the path of the file `name` below `into`, with its folder made.
+
+    Raises:
+        BookError: `name` leads out of `into`.
+    """
+    path = into / name
+    if not path.resolve().is_relative_to(into.resolve()):
+        remedy = "use a name that stays inside the folder of its chapter"
+        raise BookError(Problem(name, None, "the file would be written outside the book", remedy))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return what `write_beside` kept, or nothing where it is missing or damaged."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return kept if isinstance(kept, dict) else {}
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+import subprocess
+import tempfile
+from pathlib import Path
 
 from lxml import html  # type: ignore[import-untyped]
-from pagefind.index import IndexConfig, PagefindIndex
+from pagefind.service import get_executable
 
 from shardwise_book.errors import BookError, Problem
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from shardwise_book.files import place
 
 # What the page's own script needs; the rest are user interfaces of pagefind that no page loads.
 UNUSED = ("pagefind-*ui.*", "pagefind-highlight.js")
@@ -28,14 +26,16 @@ NOT_TEXT = [
     ".chapter-number",
     ".shardwise-widget",
 ]
-CONFIG = IndexConfig(
-    root_selector="main",
-    exclude_selectors=NOT_TEXT,
-    force_language="en",
-    keep_index_url=True,
+OPTIONS = (
+    "--quiet",
+    "--root-selector=main",
+    f"--exclude-selectors={','.join(NOT_TEXT)}",
+    "--force-language=en",
+    "--keep-index-url",
     # Names such as `reduce_scatter` and `zero.py` are searched for as they are written.
-    include_characters="_.@",
+    "--include-characters=_.@",
 )
+SECONDS = 120
 
 
 def index(folder: Path) -> None:
@@ -47,7 +47,7 @@ def index(folder: Path) -> None:
         folder: a built book.
 
     Raises:
-        BookError: `folder` holds no page.
+        BookError: `folder` holds no page, or the index cannot be written.
     """
     pages = sorted(
         path for path in folder.rglob("*.html") if path.relative_to(folder).parts[0] != "pagefind"
@@ -56,9 +56,11 @@ def index(folder: Path) -> None:
         raise BookError(Problem(str(folder), None, "there is no page in it", "build it: make book"))
     target = folder / "pagefind"
     shutil.rmtree(target, ignore_errors=True)
-    # In a thread of its own, where no event loop runs: in a notebook the caller's already does.
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        thread.submit(lambda: asyncio.run(_write(folder, pages, target))).result()
+    with tempfile.TemporaryDirectory(prefix="shardwise-") as copies:
+        for page in pages:
+            copy = place(Path(copies), page.relative_to(folder).as_posix())
+            copy.write_text(_with_headings_named(page.read_bytes()), encoding="utf-8")
+        _write(Path(copies), target.resolve())
     for pattern in UNUSED:
         for path in target.glob(pattern):
             path.unlink()
@@ -73,10 +75,30 @@ def _with_headings_named(page: bytes) -> str:
     return str(html.tostring(tree, encoding="unicode", doctype="<!DOCTYPE html>"))
 
 
-async def _write(folder: Path, pages: list[Path], target: Path) -> None:
-    async with PagefindIndex(IndexConfig(**CONFIG, output_path=str(target))) as found:
-        for page in pages:
-            await found.add_html_file(
-                content=_with_headings_named(page.read_bytes()),
-                source_path=page.relative_to(folder).as_posix(),
-            )
+def _write(pages: Path, target: Path) -> None:
+    """Run pagefind, and end it where the build is interrupted or it takes far too long."""
+    program = get_executable() or "pagefind"
+    command = [program, *OPTIONS, "--site", pages, "--output-path", target]
+    try:
+        done = subprocess.run(
+            command,
+            # In a folder without a settings file of pagefind's.
+            cwd=pages,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        said = f"it took more than {SECONDS} s"
+    except OSError as error:
+        said = str(error)
+    else:
+        if done.returncode == 0 and (target / "pagefind.js").is_file():
+            return
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["it said nothing"]
+        said = f"it ended with exit code {done.returncode}: {lines[-1]}"
+    remedy = "see that the disk has room and the folder can be written, then build again"
+    raise BookError(Problem("the search index", None, f"pagefind failed: {said}", remedy))
