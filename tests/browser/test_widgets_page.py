@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import matplotlib.image
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from visiting import THEMES, WIDTHS, violations
@@ -260,6 +263,100 @@ def test_the_link_is_copied_or_said(open_page: Any) -> None:
     expect(ring(page).locator(".sw-message")).to_contain_text("light.html?ring=4,2")
 
 
+def clipboard(page: Page, *, works: bool) -> None:
+    page.evaluate(
+        """(works) => {
+          const writeText = () => (works ? Promise.resolve() : Promise.reject());
+          Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText } });
+          document.execCommand = () => works;
+        }""",
+        works,
+    )
+
+
+def into_figure(page: Page) -> None:
+    """Put the ring into a figure with an id, as the book does, below a screen of text."""
+    page.evaluate(
+        """() => {
+          const widget = document.querySelector('figure[data-widget="RingAllReduce"]');
+          const box = document.createElement('div');
+          box.innerHTML = '<div style="height: 3000px"></div><div id="fig-ring"></div>';
+          widget.replaceWith(box);
+          box.lastChild.append(widget);
+        }"""
+    )
+
+
+def test_the_copied_link_opens_at_the_figure(open_page: Any, site: Path, tmp_path: Path) -> None:
+    page = open_page(query="#after")
+    into_figure(page)
+    clipboard(page, works=False)
+    ring(page).get_by_role("slider", name="Step").press("ArrowRight")
+    ring(page).get_by_role("button", name="Copy link").press("Enter")
+    expect(ring(page).locator(".sw-message")).to_contain_text("light.html?ring=4,1#fig-ring")
+    assert page.evaluate("location.href").endswith("?ring=4,1#after")  # the reader stays
+
+    for name in ("look.css", "widgets.css"):
+        (tmp_path / name).write_text(built(name), encoding="utf-8")
+    text = (site / "light.html").read_text(encoding="utf-8")
+    start, end = (
+        '<figure class="shardwise-widget" data-widget="RingAllReduce"',
+        '<button id="after"',
+    )
+    text = text.replace(start, f'<div style="height: 3000px"></div><div id="fig-ring">{start}')
+    (tmp_path / "page.html").write_text(text.replace(end, f"</div>{end}"), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri() + "?ring=4,1#fig-ring")
+    expect(ring(page).locator("output")).to_contain_text("Step 1 of 6")
+    expect(ring(page).locator(".sw-drawing")).to_be_in_viewport()
+    assert abs(page.evaluate("document.getElementById('fig-ring').getBoundingClientRect().y")) < 2
+
+
+def test_what_went_well_is_said_for_a_while_and_what_did_not_stays(open_page: Any) -> None:
+    page = open_page()
+    freeze(page)
+    clipboard(page, works=True)
+    button = ring(page).get_by_role("button", name="Copy link")
+    line = ring(page).locator(".sw-message")
+    button.press("Enter")
+    expect(line).to_have_text("The link is copied.")
+    page.clock.run_for(2000)
+    expect(line).to_have_text("The link is copied.")
+    button.press("Enter")  # a second copy has its own while
+    page.clock.run_for(3000)
+    expect(line).to_have_text("The link is copied.")
+    page.clock.run_for(3000)
+    expect(line).to_have_text("")
+
+    button.press("Enter")
+    expect(line).to_have_text("The link is copied.")
+    clipboard(page, works=False)
+    button.press("Enter")
+    expect(line).to_contain_text("Copy this")
+    page.clock.run_for(60_000)
+    expect(line).to_contain_text("Copy this")
+
+
+def test_a_widget_that_is_taken_away_leaves_no_timer(open_page: Any) -> None:
+    page = open_page()
+    clipboard(page, works=True)
+    page.evaluate(
+        """() => {
+          const [begin, end] = [window.setTimeout, window.clearTimeout];
+          window.pending = new Set();
+          window.setTimeout = (f, ms) => { const id = begin(f, ms); pending.add(id); return id; };
+          window.clearTimeout = (id) => { pending.delete(id); end(id); };
+          const figure = document.querySelector('figure[data-widget="RingAllReduce"]');
+          figure.querySelector('.shardwise-mount').replaceChildren();
+          window.remove = shardwiseWidgets.mount(figure);
+        }"""
+    )
+    ring(page).get_by_role("button", name="Copy link").press("Enter")
+    expect(ring(page).locator(".sw-message")).to_have_text("The link is copied.")
+    assert page.evaluate("pending.size") == 1
+    page.evaluate("remove()")
+    assert page.evaluate("pending.size") == 0
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -352,22 +449,73 @@ def test_the_drawing_is_not_read_twice(open_page: Any) -> None:
     expect(ring(page).get_by_role("img", name="finished")).to_have_count(4)
 
 
+def channels(color: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", color))
+
+
+def shares(page: Page, clip: dict[str, float]) -> dict[tuple[int, ...], float]:
+    """The share of a part of the page that each colour has."""
+    shot = page.screenshot(clip=clip, animations="disabled")
+    pixels = (matplotlib.image.imread(io.BytesIO(shot))[..., :3] * 255).round().astype(int)
+    colors = list(map(tuple, pixels.reshape(-1, 3).tolist()))
+    return {color: count / len(colors) for color, count in Counter(colors).items()}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_segment_of_the_bar_is_painted_in_its_colour(open_page: Any, theme: str) -> None:
+    page = open_page(theme, "?memory=7.5e9,64,1,80,2-2-12,30&ring=4,4")
+    assert page.evaluate(REPEATED) == []
+    ground = channels(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    segments = page.evaluate(
+        """() => [...document.querySelectorAll('.sw-memory-part')].map((part) => {
+          const box = part.getBoundingClientRect();
+          const role = part.getAttribute('fill').match(/([a-z]+)\\)$/)[1];
+          const at = document.querySelector(part.getAttribute('fill').slice(4, -1));
+          const paint = document.querySelector('.sw-fill-' + role);
+          return { role, kind: at.localName, paint: getComputedStyle(paint).fill,
+                   x: box.x, y: box.y + scrollY, width: box.width, height: box.height };
+        })"""
+    )
+    assert [one["role"] for one in segments] == [
+        "parameters", "gradients", "optimizer", "activations",
+    ]  # fmt: skip
+    for one in segments:
+        assert one["kind"] == "pattern", one
+        if one["width"] < 40:
+            continue  # the optimizer's, a sliver of 1.4 GB
+        right = {"x": one["x"] + 27, "width": one["width"] - 29}  # beside the letter
+        inside = {**right, "y": one["y"] + 2, "height": one["height"] - 4}
+        painted = shares(page, inside)
+        assert painted.get(channels(one["paint"]), 0) > 0.2, one  # the rest is texture
+        assert painted.get(ground, 0) < 0.05, one
+    wide = {one["role"]: one["width"] for one in segments}
+    assert abs(wide["activations"] / wide["parameters"] - 2) < 0.05  # 30 GB and 15 GB
+    kinds = "[...document.querySelectorAll('.sw-ring-done')].map((e) => e.getAttribute('fill'))"
+    for fill in set(page.evaluate(kinds)):
+        assert (
+            page.evaluate("(id) => document.querySelector(id).localName", fill[4:-1]) == "pattern"
+        )
+
+
+# Ids that more than one element has.
+REPEATED = """() => {
+  const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id);
+  return ids.filter((id, i) => ids.indexOf(id) < i);
+}"""
+
+
 def test_two_budgets_of_one_page_are_apart(browser: Browser, site: Path, tmp_path: Path) -> None:
     page_text = (site / "light.html").read_text(encoding="utf-8")
     more = "".join(mount_of(MemoryBudget(stage=stage)) for stage in (1, 2))
     for name in ("look.css", "widgets.css"):
         (tmp_path / name).write_text(built(name), encoding="utf-8")
     (tmp_path / "page.html").write_text(page_text.replace("<h1>", f"{more}<h1>"), "utf-8")
-    repeated = """() => {
-      const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id);
-      return ids.filter((id, i) => ids.indexOf(id) < i);
-    }"""
     for scripts in (False, True):
         context = browser.new_context(java_script_enabled=scripts)
         page = context.new_page()
         page.goto((tmp_path / "page.html").as_uri())
         expect(memory(page)).to_have_count(3)
-        assert page.evaluate(repeated) == []
+        assert page.evaluate(REPEATED) == []
         for place, stage in enumerate((1, 2, 0)):  # one group of radio buttons keeps one mark
             radio = memory(page).nth(place).locator("input[type=radio]").nth(stage)
             expect(radio).to_be_checked()
@@ -457,6 +605,8 @@ def test_two_hundred_mounts_leave_nothing(open_page: Any, name: str) -> None:
     client.send("Performance.enable")
 
     def measure() -> dict[str, float]:
+        # What a frame still looks at is not garbage yet.
+        page.evaluate("new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))")
         client.send("HeapProfiler.collectGarbage")
         metrics = client.send("Performance.getMetrics")["metrics"]
         return {m["name"]: m["value"] for m in metrics}
@@ -505,8 +655,8 @@ TEXTS = """() => [...document.querySelectorAll('.sw-svg text')].map((text) => {
 
 def luminance(color: str) -> float:
     assert color.startswith("rgb("), f"a text must stand on one plain colour, not on {color}"
-    channels = [int(part) / 255 for part in re.findall(r"\d+", color)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    parts = [part / 255 for part in channels(color)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 

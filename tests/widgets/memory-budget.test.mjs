@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/memory-budget/index.js';
 import { DEVICES, PARAMS, breakdown, fewestDevices, fits } from '../../widgets/src/memory-budget/model.js';
+import { frame } from '../../widgets/src/shared/mount.js';
 
 const recipes = [
   { name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: 'mixed' },
@@ -79,6 +80,15 @@ test('the bar grows with its parts and the ghost stays', () => {
 test('a part of no bytes is not drawn', () => {
   assert.doesNotMatch(svg({ recipe: '2+0+8' }), />gradients</);
   assert.match(svg({}), />gradients</);
+});
+
+test('no texture has the id of a control, and every texture that is used is there', () => {
+  const text = frame(widget, { ...base, activations: 30 }, { id: 'x', width: 640, copy: '' }).text;
+  const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+  assert.deepEqual(ids.filter((id, i) => ids.indexOf(id) < i), []);
+  const patterns = [...text.matchAll(/<pattern id="([^"]*)"/g)].map(([, id]) => id);
+  assert.deepEqual([...text.matchAll(/fill="url\(#([^"]*)\)"/g)].map(([, id]) => id), patterns);
+  assert.equal(patterns.length, 4);
 });
 
 test('drawing is a pure function of the state', () => {

@@ -52,6 +52,25 @@ test('a finished sum has a name that says so, and the phases are those of the ru
   assert.deepEqual([0, 1, 2].map((step) => widget.phase?.(state(step))), ['start', 'reduce-scatter', 'all-gather']);
 });
 
+test('the sentence tells the chunk from its value', () => {
+  assert.match(widget.say(state(1)), /device 0 sends chunk 0 \(value 1\) to device 1\./);
+});
+
+test('marks have the colours of the legend, on cells that have been sent on too', () => {
+  const three = { devices: 3, start: [[1, 2, 3], [4, 5, 6], [7, 8, 9]], bytes: 12, steps: [
+    { op: 'reduce_scatter', transfers: [[0, 1, 0, 4, 1], [1, 2, 1, 4, 5], [2, 0, 2, 4, 9]] },
+  ] };
+  const text = widget.draw(/** @type {any} */ ({ devices: 3, step: 1, steps: three }), { width: 640, id: 'x' }).text;
+  const [cells, legend] = text.split('>marks: the devices')[0].split(/(?=<rect x="0" )/);
+  assert.equal(gridAfter(/** @type {any} */ (three), 1).flat().filter(({ spent }) => spent).length, 3);
+  const paints = (/** @type {string} */ part, /** @type {string} */ height) =>
+    new Set([...part.matchAll(new RegExp(`<rect[^>]*height="${height}" class="([^"]*)"`, 'g'))].map(([, paint]) => paint));
+  for (const height of ['5', '1.5']) {
+    assert.equal(paints(legend, height).size, 1);
+    assert.deepEqual(paints(cells, height), paints(legend, height), height);
+  }
+});
+
 test('only a drawing that is asked to moves', () => {
   assert.equal(count(svg(1), /sw-ring-rider/g), 0);
   assert.equal(count(svg(1, 0), /sw-ring-rider/g), 2);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pageModel } from '../../widgets/src/host.js';
 import { withFallbacks } from '../../widgets/src/look-css.js';
-import { withState } from '../../widgets/src/shared/address.js';
+import { withPlace, withState } from '../../widgets/src/shared/address.js';
 import { nearest, nextStop } from '../../widgets/src/shared/controls.js';
 import { formatBytes, formatCount, plural } from '../../widgets/src/shared/format.js';
 import { ticks } from '../../widgets/src/shared/svg.js';
@@ -44,6 +44,12 @@ test('a value between two stops moves to the neighbour in the direction of the k
 test('the address keeps what others put there', () => {
   assert.equal(withState('file:///a/b.html?x=1&ring=4,0#sec', 'ring', '4,3'), 'file:///a/b.html?x=1&ring=4,3#sec');
   assert.equal(withState('http://h/', 'ring', '4,3'), 'http://h/?ring=4,3');
+});
+
+test('a link opens at the place that has an id, and else where the address says', () => {
+  assert.equal(withPlace('file:///a/b.html?ring=4,3#sec', 'fig-ring'), 'file:///a/b.html?ring=4,3#fig-ring');
+  assert.equal(withPlace('file:///a/b.html?ring=4,3#sec', undefined), 'file:///a/b.html?ring=4,3#sec');
+  assert.equal(withPlace('http://h/?ring=4,3', ''), 'http://h/?ring=4,3');
 });
 
 test('ticks are round and few', () => {

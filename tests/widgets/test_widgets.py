@@ -7,14 +7,18 @@ import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+import torch
+import traitlets
 from IPython.core.interactiveshell import InteractiveShell
 from support import ROOT
 
 from shardwise.recipes import RECIPES
-from shardwise_widgets import MemoryBudget, RingAllReduce, base
+from shardwise_widgets import MemoryBudget, RingAllReduce, base, ring_all_reduce
 
 if TYPE_CHECKING:
     from shardwise_widgets.base import ShardwiseWidget
@@ -22,50 +26,118 @@ if TYPE_CHECKING:
 BAD_BUDGETS: list[tuple[dict[str, Any], str]] = [
     (
         {"params": 1e7},
-        "params=10000000 is out of range: give an integer from 100000000 to 2000000000000",
+        "params=10000000.0 must be a whole number from 100000000 to 2000000000000",
     ),
     ({"params": 7.5}, "params=7.5 must be a whole number"),
-    ({"params": float("nan")}, "params=nan must be finite"),
+    ({"params": float("nan")}, "params=nan must be a whole number"),
     ({"params": "7e9"}, "params='7e9' must be"),
-    ({"devices": 0}, "devices=0 is out of range: give an integer from 1 to 4096"),
+    ({"devices": 0}, "devices=0 must be a whole number from 1 to 4096"),
     ({"devices": 2.5}, "devices=2.5 must be"),
     ({"devices": True}, "devices=True must be"),
     ({"stage": 4}, "stage=4 must be one of 0, 1, 2, 3"),
     ({"stage": True}, "stage=True must be"),
     ({"gpu": 81}, "gpu=81 must be one of 24, 40, 80, 141, 192"),
     ({"recipe": "1+1"}, "recipe='1+1' must be one of 2+2+12"),
-    ({"activations": -1}, "activations=-1 must not be negative"),
+    ({"activations": -1}, "activations=-1 must be a number from 0 to 192"),
     ({"activations": 193}, "activations=193 must be a number from 0 to 192"),
-    ({"activations": float("inf")}, "activations=inf must be finite"),
+    ({"activations": float("inf")}, "activations=inf must be a number"),
+    ({"activations": 10**400}, "activations=1000"),
+    ({"activations": 10**5000}, "activations=a value of type int must be a number from 0"),
+    ({"params": Fraction(10**5000 + 1, 10**4990)}, "params=a value of type Fraction must be"),
+    ({"devices": -(10**5000)}, "devices=a value of type int must be"),
+    ({"stage": np.array([1, 2])}, "stage=array([1, 2]) must be one of"),
+    ({"stage": torch.tensor(1)}, "stage=tensor(1) must be one of"),
+    ({"gpu": torch.tensor([24, 80])}, "gpu=tensor([24, 80]) must be one of"),
+    ({"recipe": ["2+2+12"]}, "recipe=['2+2+12'] must be one of"),
+    ({"recipe": "x" * 20_000}, "…"),
+    *(
+        ({name: None}, f"{name}=None must be")
+        for name in ("params", "devices", "stage", "gpu", "recipe", "activations")
+    ),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD_BUDGETS, ids=str)
+@pytest.mark.parametrize(
+    ("arguments", "message"), BAD_BUDGETS, ids=[message for _, message in BAD_BUDGETS]
+)
 def test_a_wrong_budget_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         MemoryBudget(**arguments)
     budget = MemoryBudget()
     (name, value) = next(iter(arguments.items()))
     before = getattr(budget, name)
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)) as caught:
         setattr(budget, name, value)
+    assert len(str(caught.value)) < 200
     assert getattr(budget, name) == before
 
 
 @pytest.mark.parametrize(
     ("devices", "step", "message"),
     [
-        (1, 0, "devices=1 is out of range: give an integer from 2 to 8"),
-        (9, 0, "devices=9 is out of range"),
+        (1, 0, "devices=1 must be a whole number from 2 to 8"),
+        (9, 0, "devices=9 must be"),
         ("4", 0, "devices='4' must be"),
-        (4, 7, "step=7 is out of range: give an integer from 0 to 6"),
-        (4, -1, "step=-1 must not be negative"),
+        (4, 7, "step=7 must be a whole number from 0 to 6"),
+        (4, -1, "step=-1 must be a whole number"),
         (4, 1.5, "step=1.5 must be a whole number"),
+        (None, 0, "devices=None must be a number"),
+        (4, None, "step=None must be a number"),
+        (4, torch.tensor([1, 2]), "step=tensor([1, 2]) must be a number"),
     ],
 )
 def test_a_wrong_ring_is_named(devices: Any, step: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         RingAllReduce(devices=devices, step=step)
+    ring = RingAllReduce()
+    with pytest.raises((TypeError, ValueError)):
+        ring.set_state({"devices": devices, "step": step})
+    assert (ring.devices, ring.step, ring.steps["devices"]) == (4, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [
+        *((MemoryBudget, arguments) for arguments, _ in BAD_BUDGETS),
+        (MemoryBudget, {"params": 8e9, "stage": 9}),
+        (MemoryBudget, {"stage": 9, "params": 8e9}),
+        (MemoryBudget, {"recipes": []}),
+        (MemoryBudget, {"stage": 1, "recipes": [{"name": "x"}]}),
+        (RingAllReduce, {"step": 99}),
+        (RingAllReduce, {"devices": 99}),
+        (RingAllReduce, {"devices": "x"}),
+        (RingAllReduce, {"step": None}),
+        (RingAllReduce, {"step": float("nan")}),
+        (RingAllReduce, {"step": 1, "devices": "x"}),
+        (RingAllReduce, {"step": 3, "devices": 2}),
+        (RingAllReduce, {"devices": 2, "step": 3}),
+        (RingAllReduce, {"steps": {"x": 1}}),
+        (RingAllReduce, {"devices": 3, "steps": {"x": 1}}),
+    ],
+)
+def test_a_wrong_state_of_the_front_end_leaves_everything_as_it_was(
+    kind: type[ShardwiseWidget], state: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[int] = []
+    real = ring_all_reduce.record_run
+    monkeypatch.setattr(
+        ring_all_reduce, "record_run", lambda devices: runs.append(devices) or real(devices)
+    )
+    widget = kind()
+    before = {name: getattr(widget, name) for name in widget.shown}
+    recorded, heard, sent = list(runs), [], []
+    widget.observe(heard.append)
+    monkeypatch.setattr(widget, "send_state", sent.append)
+    with pytest.raises(traitlets.TraitError) as caught:
+        widget.set_state(state)
+    assert isinstance(caught.value, (TypeError, ValueError))
+    assert any(str(caught.value).startswith(name) for name in state)
+    assert {name: getattr(widget, name) for name in widget.shown} == before
+    assert runs == recorded
+    assert not heard
+    assert sent == [list(state)], "the front end shows what was refused until it is told"
+    widget.devices = 5
+    assert widget.devices == 5
 
 
 def test_the_recipes_are_the_librarys() -> None:

@@ -12,7 +12,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
+import traitlets
 
+from shardwise_widgets._checks import TraitValueError
 from shardwise_widgets.book import in_book, two_branches
 
 if TYPE_CHECKING:
@@ -85,6 +87,25 @@ class ShardwiseWidget(anywidget.AnyWidget):
         """Open the channel to the front end; the book has none."""
         if not in_book():
             super().open()
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take a state from the front end as a whole, or refuse it as a whole.
+
+        Args:
+            sync_data: values by the names of traits.
+
+        Raises:
+            traitlets.TraitError: if a value is wrong or its trait is not the front end's to set;
+                every trait keeps its value, and the front end is told them.
+        """
+        try:
+            for name in sync_data:
+                if name in self.keys and self.traits()[name].read_only:
+                    raise TraitValueError(f"{name} is read-only: set the traits that it follows")
+            super().set_state(sync_data)
+        except traitlets.TraitError:
+            self.send_state([name for name in sync_data if name in self.keys])
+            raise
 
     def book_state(self) -> dict[str, object]:
         """Return what the page needs to run the widget without a kernel."""

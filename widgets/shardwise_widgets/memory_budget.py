@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, ClassVar
 
 import traitlets
 
 from shardwise.recipes import RECIPES
-from shardwise_widgets._checks import count, number, one_of
+from shardwise_widgets._checks import Checked, count, number, one_of
 from shardwise_widgets.base import ShardwiseWidget
 
 GPUS = (24, 40, 80, 141, 192)
@@ -31,14 +32,14 @@ class MemoryBudget(ShardwiseWidget):
         activations: GB of activations on each device, 0 to 192.
 
     Raises:
-        TypeError: if a number is given as something else.
-        ValueError: if an argument is out of its range.
+        TypeError: if a number is given as something else; it is a traitlets.TraitError too.
+        ValueError: if an argument is out of its range; likewise.
 
     Example:
         >>> budget = MemoryBudget(params=70e9, devices=64, stage=3)
         >>> budget.stage = 4
         Traceback (most recent call last):
-        ValueError: stage=4 must be one of 0, 1, 2, 3
+        shardwise_widgets._checks.TraitValueError: stage=4 must be one of 0, 1, 2, 3
     """
 
     shown: ClassVar[tuple[str, ...]] = (
@@ -50,12 +51,12 @@ class MemoryBudget(ShardwiseWidget):
         "activations",
         "recipes",
     )
-    params = traitlets.Any().tag(sync=True)
-    devices = traitlets.Any().tag(sync=True)
-    stage = traitlets.Any().tag(sync=True)
-    gpu = traitlets.Any().tag(sync=True)
-    recipe = traitlets.Any().tag(sync=True)
-    activations = traitlets.Any().tag(sync=True)
+    params = Checked(partial(count, least=MIN_PARAMS, most=MAX_PARAMS)).tag(sync=True)
+    devices = Checked(partial(count, least=1, most=MAX_DEVICES)).tag(sync=True)
+    stage = Checked(partial(one_of, choices=STAGES)).tag(sync=True)
+    gpu = Checked(partial(one_of, choices=GPUS)).tag(sync=True)
+    recipe = Checked(partial(one_of, choices=tuple(RECIPES))).tag(sync=True)
+    activations = Checked(partial(number, most=max(GPUS))).tag(sync=True)
     recipes: traitlets.List[dict[str, Any]] = traitlets.List(read_only=True).tag(sync=True)
 
     def __init__(
@@ -77,30 +78,3 @@ class MemoryBudget(ShardwiseWidget):
             recipe=recipe,
             activations=activations,
         )
-
-    @traitlets.validate("params")
-    def _check_params(self, proposal: dict[str, Any]) -> int:
-        return count("params", proposal["value"], MIN_PARAMS, MAX_PARAMS)
-
-    @traitlets.validate("devices")
-    def _check_devices(self, proposal: dict[str, Any]) -> int:
-        return count("devices", proposal["value"], 1, MAX_DEVICES)
-
-    @traitlets.validate("stage")
-    def _check_stage(self, proposal: dict[str, Any]) -> int:
-        one_of("stage", proposal["value"], STAGES)
-        return int(proposal["value"])
-
-    @traitlets.validate("gpu")
-    def _check_gpu(self, proposal: dict[str, Any]) -> int:
-        one_of("gpu", proposal["value"], GPUS)
-        return int(proposal["value"])
-
-    @traitlets.validate("recipe")
-    def _check_recipe(self, proposal: dict[str, Any]) -> str:
-        one_of("recipe", proposal["value"], tuple(RECIPES))
-        return str(proposal["value"])
-
-    @traitlets.validate("activations")
-    def _check_activations(self, proposal: dict[str, Any]) -> float:
-        return number("activations", proposal["value"], max(GPUS))

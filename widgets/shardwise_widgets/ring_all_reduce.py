@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -9,7 +10,7 @@ import traitlets
 
 from shardwise import ledger
 from shardwise.collectives import ring_all_reduce
-from shardwise_widgets._checks import count
+from shardwise_widgets._checks import Checked, count
 from shardwise_widgets.base import ShardwiseWidget
 
 MIN_DEVICES, MAX_DEVICES = 2, 8
@@ -65,30 +66,25 @@ class RingAllReduce(ShardwiseWidget):
         step: how many of the 2(N-1) steps are done.
 
     Raises:
-        TypeError: if an argument is no number.
-        ValueError: if an argument is out of its range.
+        TypeError: if an argument is no number; it is a traitlets.TraitError too.
+        ValueError: if an argument is out of its range; likewise.
 
     Example:
         >>> ring = RingAllReduce(devices=4, step=3)
         >>> ring.step = 7
         Traceback (most recent call last):
-        ValueError: step=7 is out of range: give an integer from 0 to 6
+        shardwise_widgets._checks.TraitValueError: step=7 must be a whole number from 0 to 6
     """
 
     shown: ClassVar[tuple[str, ...]] = ("devices", "step")
-    devices = traitlets.Any().tag(sync=True)
-    step = traitlets.Any().tag(sync=True)
+    devices = Checked(partial(count, least=MIN_DEVICES, most=MAX_DEVICES)).tag(sync=True)
+    # Its range follows `devices`, which may be set in the same go: it is checked when both are.
+    step: traitlets.TraitType[int, Any] = traitlets.TraitType().tag(sync=True)
     steps = traitlets.Dict(read_only=True).tag(sync=True)
 
     def __init__(self, devices: int = 4, step: int = 0) -> None:
         """Check the arguments, record the run and open the widget."""
-        devices = count("devices", devices, MIN_DEVICES, MAX_DEVICES)
-        self.set_trait("steps", record_run(devices))
-        super().__init__(devices=devices, step=count("step", step, 0, last_step(devices)))
-
-    @traitlets.validate("devices")
-    def _check_devices(self, proposal: dict[str, Any]) -> int:
-        return count("devices", proposal["value"], MIN_DEVICES, MAX_DEVICES)
+        super().__init__(devices=devices, step=step)
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:
@@ -96,10 +92,9 @@ class RingAllReduce(ShardwiseWidget):
 
     @traitlets.observe("devices")
     def _record_again(self, change: dict[str, Any]) -> None:
-        if self.steps["devices"] != change["new"]:
+        if self.steps.get("devices") != change["new"]:
             self.set_trait("steps", record_run(change["new"]))
-        if self.step is not None and self.step > last_step(change["new"]):
-            self.step = last_step(change["new"])
+        self.step = min(self.step, last_step(change["new"]))
 
     def book_state(self) -> dict[str, object]:
         """Return the recordings of all rings that the control reaches: a page has no kernel."""

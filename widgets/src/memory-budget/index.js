@@ -1,7 +1,7 @@
 // The memory of one device: a stacked bar over the ghost of plain data parallelism, against one GPU.
 import { formatBytes, formatCount, plural } from '../shared/format.js';
 import { mount } from '../shared/mount.js';
-import { swatch, textures, textWidth, ticks } from '../shared/svg.js';
+import { swatch, texture, textures, textWidth, ticks } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
   ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, STAGES,
@@ -64,7 +64,7 @@ function draw(state, { width, id }) {
     const [role, letter] = ROLES[kind];
     const [left, right] = [x(at), x((at += bytes[kind]))];
     const wide = right - left;
-    return markup`<rect x="${left}" y="${barTop}" width="${Math.max(wide, 0.5)}" height="${barHeight}" fill="url(#${id}-${role})" class="sw-memory-part"/>
+    return markup`<rect x="${left}" y="${barTop}" width="${Math.max(wide, 0.5)}" height="${barHeight}" fill="${texture(id, role)}" class="sw-memory-part"/>
 ${wide >= 32 && markup`<g>${swatch(role, letter, left + 6, barTop + barHeight / 2 - 10)}</g>`}`;
   });
   const rowsTop = barTop + barHeight + 52;

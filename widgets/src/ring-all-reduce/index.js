@@ -2,7 +2,7 @@
 // its column to the row below, or from the last row around to the first.
 import { formatBytes } from '../shared/format.js';
 import { mount } from '../shared/mount.js';
-import { textures } from '../shared/svg.js';
+import { texture, textures } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from './model.js';
 
@@ -84,7 +84,7 @@ function headline(run, step, narrow) {
 /** What the marks and the ring mean. @param {Layout} place @param {string} id @param {number} y */
 const legend = (place, id, y) => markup`${[0, 1, 2].map((i) => markup`<rect x="${i * 7}" y="${i < 2 ? y + 4 : y + 7.5}" width="5.5" height="${i < 2 ? 5 : 1.5}" class="${i < 2 ? 'sw-fill-gradients' : 'sw-fill-rule'}"/>`)}
 <text x="28" y="${y + 11}" class="sw-small sw-fill-muted">marks: the devices in the sum</text>
-<g transform="translate(${place.narrow ? '0 24' : '272 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="url(#${id}-optimizer)" class="sw-ring-done sw-stroke-text"/>
+<g transform="translate(${place.narrow ? '0 24' : '272 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="${texture(id, 'optimizer')}" class="sw-ring-done sw-stroke-text"/>
 <text x="28" y="${y + 11}" class="sw-small sw-fill-muted">ringed: a finished sum</text></g>`;
 
 /** @param {import('./model.js').Cell} cell @param {{ x: number, y: number, width: number, n: number, id: string, arrived: boolean }} place */
@@ -95,11 +95,11 @@ function drawCell(cell, { x, y, width, n, id, arrived }) {
   const plate = String(cell.value).length * 11 + 6;
   // A finished sum looks finished; its name says so to those who can't see it.
   return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}"${cell.done && markup` role="img" aria-label="${cell.value}, finished"`}>
-<rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="url(#${id}-optimizer)"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
+<rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="${texture(id, 'optimizer')}"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
 ${cell.done && markup`<rect x="${middle - Math.min(plate, width - 6) / 2}" y="${y + 8}" width="${Math.min(plate, width - 6)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
 <text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 40 ? 'sw-tiny' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
 ${!cell.done && Array.from({ length: n }, (_, device) => {
-    const [height, paint] = cell.from.includes(device) ? [5, cell.spent ? 'muted' : 'gradients'] : [1.5, 'rule'];
+    const [height, paint] = cell.from.includes(device) ? [5, 'gradients'] : [1.5, 'rule'];
     return markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 4 - height}" width="${Math.max(1.5, mark - 1.5)}" height="${height}" class="sw-fill-${paint}"/>`;
   })}</g>`;
 }
@@ -128,7 +128,7 @@ function say({ steps: run, step: asked }) {
   const effect = op === 'reduce_scatter' ? 'adds it to its own' : 'stores it';
   const end = step === run.steps.length ? ' Every device holds the whole sum.' : '';
   return `Step ${step} of ${run.steps.length}, ${phaseAfter(run, step)}: each device sends one chunk to its right neighbour, which ${effect}; ` +
-    `device ${source} sends ${value} of chunk ${chunk} to device ${destination}. ${cells} ${sent}${end}`;
+    `device ${source} sends chunk ${chunk} (value ${value}) to device ${destination}. ${cells} ${sent}${end}`;
 }
 
 /** @param {State} state */

@@ -16,6 +16,17 @@ export function withState(href, key, value) {
   return url.href;
 }
 
+/**
+ * An address that opens at a place of the page; where the place has no id, the address stays as it is.
+ * @param {string} href
+ * @param {string} [id]
+ */
+export function withPlace(href, id) {
+  const url = new URL(href);
+  if (id) url.hash = id;
+  return url.href;
+}
+
 /** @param {string} key @param {string} value */
 export function writeAddress(key, value) {
   const href = withState(location.href, key, value);

@@ -1,7 +1,8 @@
 // Puts a widget into a host's element: draws the state, turns controls into traits and traits into drawings.
-import { readAddress, writeAddress } from './address.js';
+import { readAddress, withPlace, writeAddress } from './address.js';
 import { controlBar, nextStop, showControls, showPlaying } from './controls.js';
 import { copyText } from './copy.js';
+import { makeMessage } from './message.js';
 import { makePlayer } from './player.js';
 import { markup } from './text.js';
 import { watchTheme } from './theme.js';
@@ -52,10 +53,11 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
 
   el.innerHTML = frame(widget, state, { id, width: measure(el), copy: addressKey ? 'Copy link' : 'Copy code' }).text;
   const root = /** @type {HTMLElement} */ (el.querySelector('.sw-root'));
-  const [drawing, said, message] = ['.sw-drawing', '.sw-said', '.sw-message'].map(
+  const [drawing, said, line] = ['.sw-drawing', '.sw-said', '.sw-message'].map(
     (part) => /** @type {HTMLElement} */ (root.querySelector(part)),
   );
-  message.textContent = problem;
+  const tell = makeMessage(line, signal);
+  tell(problem);
   const theme = addressKey ? () => {} : watchTheme(root, signal);
   let width = measure(drawing);
   /** @type {number | undefined} */
@@ -101,7 +103,7 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
   const set = (traits) => {
     for (const [name, value] of Object.entries(traits)) model.set(name, value);
     model.save_changes();
-    message.textContent = '';
+    tell('');
     if (!addressKey) return;
     clearTimeout(addressTimer);
     addressTimer = setTimeout(() => writeAddress(addressKey, widget.toAddress(read())), ADDRESS_DELAY);
@@ -113,9 +115,10 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
     'click',
     async () => {
       clearTimeout(addressTimer);
-      const text = addressKey ? writeAddress(addressKey, widget.toAddress(read())) : widget.code(read());
+      const text = addressKey ? linkTo(el, writeAddress(addressKey, widget.toAddress(read()))) : widget.code(read());
       const done = await copyText(text);
-      message.textContent = done ? (addressKey ? 'The link is copied.' : 'The code is copied.') : `Copy this: ${text}`;
+      if (done) tell(addressKey ? 'The link is copied.' : 'The code is copied.', true);
+      else tell(`Copy this: ${text}`);
     },
     { signal },
   );
@@ -141,6 +144,9 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
   });
   return stopAll;
 }
+
+/** Whoever opens the link shall see the widget, and not the top of the page. @param {HTMLElement} el @param {string} href */
+const linkTo = (el, href) => withPlace(href, el.closest('[id^="fig-"]')?.id);
 
 /** @param {HTMLElement} element */
 const measure = (element) => Math.max(NARROWEST, Math.round(element.clientWidth) || FRAME_WIDTH);

@@ -7,10 +7,16 @@ const ADVANCE = 0.58;
 /** @param {string} text @param {number} size */
 export const textWidth = (text, size) => text.length * size * ADVANCE;
 
+/** Apart from the ids of controls, which may be called like a role. @param {string} id @param {string} role */
+const textureId = (id, role) => `${id}-fill-${role}`;
+
+/** What paints a shape with a role's texture. @param {string} id @param {string} role */
+export const texture = (id, role) => `url(#${textureId(id, role)})`;
+
 /** Textures by role, over the role's own fill, so that a role is never a colour alone.
  * @param {string} id @param {string[]} roles */
 export const textures = (id, roles) => markup`<defs>${roles.map(
-  (role) => markup`<pattern id="${id}-${role}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" class="sw-fill-${role}"/>${TEXTURES[role]?.(role)}</pattern>`,
+  (role) => markup`<pattern id="${textureId(id, role)}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" class="sw-fill-${role}"/>${TEXTURES[role]?.(role)}</pattern>`,
 )}</defs>`;
 
 /** @type {Record<string, (role: string) => unknown>} */
