@@ -126,8 +126,8 @@ def test_a_wrong_state_of_the_front_end_leaves_everything_as_it_was(
     widget = kind()
     before = {name: getattr(widget, name) for name in widget.shown}
     recorded, heard, sent = list(runs), [], []
-    widget.observe(heard.append)
-    monkeypatch.setattr(widget, "send_state", sent.append)
+    widget.observe(heard.append, list(widget.shown))
+    monkeypatch.setattr(widget, "send_state", lambda key: sent.append(key))  # noqa: PLW0108 - by name
     with pytest.raises(traitlets.TraitError) as caught:
         widget.set_state(state)
     assert isinstance(caught.value, (TypeError, ValueError))

@@ -31,7 +31,7 @@ def shown(value: object) -> str:
 
     Example:
         >>> shown("x" * 1000)[-5:], shown(10**5000)
-        ("xxxx…", 'a value of type int')
+        ('xxxx…', 'a value of type int')
     """
     try:
         text = " ".join((str(value) if isinstance(value, Real) else repr(value)).split())
