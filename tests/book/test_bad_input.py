@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from book.books import SETTINGS, Book
+
+from shardwise_book.compose import Composed
+from shardwise_book.errors import BookError
+from shardwise_book.outputs import render_cell, render_inline
+from shardwise_book.scan import Cell, Line, scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -299,3 +305,145 @@ def test_the_output_folder_must_be_a_book(tmp_path: Path, kind: str) -> None:
     (problem,) = book.problems()
     assert "the output folder" in problem.message
     assert "empty folder" in problem.remedy
+
+
+FENCES = """# Fences
+
+{marker}```python
+{indent}x = "`{{r}} 1`"
+{indent}```
+
+After.
+"""
+
+
+@pytest.mark.parametrize("marker", ["- ", "1. ", "> ", "> - ", "[^1]: ", "(a) ", ":   ", "- - "])
+def test_a_fence_behind_a_marker_is_a_fence(tmp_path: Path, marker: str) -> None:
+    indent = "".join(">" if character == ">" else " " for character in marker)
+    Book(tmp_path, {"one.qmd": FENCES.format(marker=marker, indent=indent)})
+    lines = scan(tmp_path, "one.qmd").parts
+    assert [part.verbatim for part in lines if isinstance(part, Line)][2:] == [
+        *[True] * 3,
+        *[False] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("<!-- \n# One\n-->\n\nText.\n", 2, "the chapter has no title"),
+        ('::: {.content-hidden when-format="html"}\n# One\n:::\n', 2, "the chapter has no title"),
+        ("Words\n# One\n", 2, "the chapter has no title"),
+        ("---\ntitle: 2024-99-99\n---\n", 2, "YAML that cannot be read"),
+        ('---\ntitle: "a\\0b"\n---\n', 2, "'title' is"),
+        ('---\ntitle: "\\ud800"\n---\n', 2, "'title' is"),
+        (f"---\ntitle: {'[' * 3000}\n---\n", 2, "YAML that cannot be read"),
+        ("---\ntitle: \x01\n---\n", 2, "YAML that cannot be read"),
+        ("# One\n\n    - ```\n    `{python} 1`\n", 3, "not closed"),
+        ("# One\n\n<a href='http://['>x</a>\n", None, "cannot be read"),
+    ],
+)
+def test_what_no_reader_expects(tmp_path: Path, text: str, line: int | None, message: str) -> None:
+    problems = Book(tmp_path, {"one.qmd": text}).problems()
+    problem = next(problem for problem in problems if message in problem.message)
+    assert "fault of the builder" not in problem.message
+    assert line is None or (problem.file, problem.line) == ("one.qmd", line)
+
+
+def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
+    book = Book(tmp_path, {})
+    book.write("one.qmd", "\ufeff---\ntitle: One\n---\n")
+    assert scan(tmp_path, "one.qmd").title == "One"
+
+
+@pytest.mark.parametrize("what", ["css: style.css", "include-in-header: style.css"])
+def test_an_included_file_that_is_not_text(tmp_path: Path, what: str) -> None:
+    book = Book(tmp_path, {})
+    settings = SETTINGS.format(chapters="index.qmd", more="").replace("css: style.css", what)
+    book.write("_quarto.yml", settings)
+    (tmp_path / "style.css").write_bytes(b"\xff")
+    (problem,) = book.problems()
+    assert (problem.file, "not UTF-8" in problem.message) == ("style.css", True)
+
+
+def test_a_bibliography_may_be_long_and_the_broken_one_is_named(tmp_path: Path) -> None:
+    book = Book(tmp_path, {"one.qmd": "# One\n"}, "bibliography: [a.bib, b.bib]\n")
+    book.write("a.bib", "".join(f"@misc{{{'k' * 80}{i}, title={{T}}}}\n" for i in range(2000)))
+    book.write("b.bib", "")
+    book.build()
+    book.write("b.bib", "@misc{a, title={")
+    (problem,) = book.problems()
+    assert (problem.file, "pandoc cannot read it" in problem.message) == ("b.bib", True)
+
+
+CELL = Cell(3, 4, "1", {"fig-alt": "A"})
+
+
+def result(data: dict[str, str], kind: str = "execute_result") -> dict[str, Any]:
+    return {"output_type": kind, "data": data}
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (result({}), "the cell's output is empty"),
+        (result({"image/png": "a"}), "the cell's image/png is damaged"),
+        (result({"image/svg+xml": "\ud800"}), "the cell's image/svg+xml is damaged"),
+        ({"output_type": "stream", "name": "stderr", "text": "\n"}, None),
+    ],
+)
+def test_strange_outputs(output: dict[str, Any], message: str | None) -> None:
+    problems = render_cell("one.qmd", CELL, [output], "x").problems
+    assert len(problems) == (message is not None)
+    assert all(message in str(problem) for problem in problems if message)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ([result({"text/html": "<b>"})], "nothing to show"),
+        (
+            [
+                {"output_type": "stream", "name": "stderr", "text": "Warn\n"},
+                result({"text/plain": "1"}),
+            ],
+            "stderr: Warn",
+        ),
+    ],
+)
+def test_strange_inline_outputs(outputs: list[dict[str, Any]], message: str) -> None:
+    (problem,) = render_inline("one.qmd", 3, outputs)[1]
+    assert message in problem.message
+
+
+def test_half_a_character(tmp_path: Path) -> None:
+    with pytest.raises(BookError, match="one.qmd:3: .*lone surrogate"):
+        Composed("one.qmd").add("\ud800", 3)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fault_of_the_builder_names_the_chapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr("shardwise_book.build.convert", fail)
+    book = Book(tmp_path, {"one.qmd": "# One\n"})
+    assert [problem.file for problem in book.problems()] == ["index.qmd", "one.qmd"]
+    (problem, _) = book.problems()
+    assert "a fault of the builder, converting it: KeyError: 'x'" in problem.message
+
+
+@pytest.mark.parametrize(
+    "kept", ["[]", '{"folder": 1}', '{"folder": "F", "inputs": "I", "files": 3}']
+)
+def test_a_damaged_stamp_is_no_obstacle(tmp_path: Path, kept: str) -> None:
+    book = Book(tmp_path, {})
+    book.build()
+    stamp = tmp_path / ".shardwise/cache/built.json"
+    state = json.loads(stamp.read_text(encoding="utf-8"))
+    for key, letter in (("folder", "F"), ("inputs", "I")):
+        kept = kept.replace(f'"{letter}"', json.dumps(state[key]))
+    stamp.write_text(kept, encoding="utf-8")
+    assert book.build().changed

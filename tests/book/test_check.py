@@ -109,6 +109,7 @@ FAULTS = {
         '<meta http-equiv="Refresh" content="0; url=https://example.org/r">',
         "example.org/r",
     ),
+    "no address": ('<a href="http://[">x</a>', "the address http://[ cannot be read"),
     "repeated id": ('<p id="a">x</p><p id="a">y</p>', "id 'a' occurs 2 times"),
     "link without a name": ('<p><a href="other.html"></a></p>', "a link has no name"),
     "link around a hidden icon": (
@@ -233,6 +234,13 @@ def test_problems_come_in_the_order_of_files_and_lines(tmp_path: Path):
     lines = [problem.line for problem in check_site(tmp_path)]
     assert lines == sorted(lines)
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize("content", ["", " \n", "<!-- -->"])
+def test_an_empty_page_has_faults(tmp_path: Path, content: str):
+    write_site(tmp_path)
+    (tmp_path / "index.html").write_text(content, encoding="utf-8")
+    assert "the page has no title" in [problem.message for problem in check_site(tmp_path)]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path):

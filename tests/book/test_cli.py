@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,16 @@ def test_mistakes_are_printed_without_a_traceback(tmp_path: Path) -> None:
         "    there is none of this kind",
         "1 problem; nothing was changed.",
     ]
+
+
+def test_what_the_machine_refuses_is_a_problem(tmp_path: Path) -> None:
+    book = Book(tmp_path, {})
+    for arguments in (["--output", "/dev/null/x"], []):
+        code, _, err = book.run("build", *arguments)
+        assert (code, "Traceback" in err, "1 problem" in err) == (1, False, True)
+        shutil.rmtree(tmp_path / ".shardwise", ignore_errors=True)
+        (tmp_path / ".shardwise").unlink(missing_ok=True)
+        book.write(".shardwise", "a file")
 
 
 def test_no_book_here(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from shardwise_book import check, quarto, serve
 from shardwise_book.build import build
-from shardwise_book.errors import BookError, raise_any
+from shardwise_book.errors import BookError, Problem, raise_any
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +52,13 @@ def _summary(pages: int, executed: list[str], changed: bool, seconds: float) -> 
     return f"{pages} pages in {seconds:.1f} s, {ran}:"
 
 
+def _refused(error: OSError) -> Problem:
+    """Say what the machine refused."""
+    what = error.strerror or str(error) or type(error).__name__
+    remedy = "see that it is where it should be, may be read and written, and the disk has room"
+    return Problem(str(error.filename or "this machine"), None, what, remedy)
+
+
 def _stop(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -66,7 +73,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _stop)
     try:
         _run(arguments, Console(stderr=True))
-    except BookError as error:
+    except (BookError, OSError) as caught:
+        error = caught if isinstance(caught, BookError) else BookError(_refused(caught))
         count = len(error.problems)
         print(
             error,

@@ -91,11 +91,12 @@ def check_page(name: str, tree: Element, files: set[str], anchors_of: Anchors) -
     """
     problems = []
     for element, address in _loads(tree):
-        fault = _load_fault(name, address, files)
+        fault = _readable(address) or _load_fault(name, address, files)
         if fault:
             problems.append(Problem(name, element.sourceline, *fault))
     for element in tree.xpath("//a[@href] | //area[@href]"):
-        fault = _link_fault(name, element.get("href"), files, anchors_of)
+        address = element.get("href")
+        fault = _readable(address) or _link_fault(name, address, files, anchors_of)
         if fault:
             problems.append(Problem(name, element.sourceline, *fault))
     return problems
@@ -110,7 +111,7 @@ def check_assets(folder: Path, files: set[str]) -> list[Problem]:
         text = (folder / name).read_text(encoding="utf-8", errors="replace")
         found = _in_css(text) if name.endswith(".css") else _in_js(text)
         for position, address in found:
-            fault = _load_fault(name, address, files)
+            fault = _readable(address) or _load_fault(name, address, files)
             if fault:
                 line = text.count("\n", 0, position) + 1
                 problems.append(Problem(name, line, *fault))
@@ -153,6 +154,14 @@ def _in_css(text: str) -> Iterator[tuple[int, str]]:
 def _in_js(text: str) -> Iterator[tuple[int, str]]:
     for match in JS_ADDRESS.finditer(text):
         yield match.start(1), match[1]
+
+
+def _readable(address: str) -> tuple[str, str] | None:
+    try:
+        urlsplit(address.strip())
+    except ValueError as error:
+        return f"the address {_short(address)} cannot be read: {error}", "correct it"
+    return None
 
 
 def _load_fault(name: str, address: str, files: set[str]) -> tuple[str, str] | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-import shutil
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from shardwise_book.errors import Problem
+from shardwise_book.files import read_text, write_new
 from shardwise_book.render import TEMPLATES
 
 if TYPE_CHECKING:
@@ -43,18 +43,22 @@ def image_files(config: Config, chapters: list[Converted]) -> list[str]:
 def copy_images(config: Config, chapters: list[Converted], into: Path) -> None:
     """Put the images of files and of cells where the pages look for them."""
     for name in image_files(config, chapters):
-        _place(into / name).write_bytes((config.root / name).read_bytes())
+        write_new(into, name, (config.root / name).read_bytes())
     for chapter in chapters:
         for name, content in chapter.composed.files.items():
-            _place(into / _from_root(chapter, name)).write_bytes(content)
+            write_new(into, _from_root(chapter, name), content)
 
 
 def copy_assets(config: Config, into: Path) -> tuple[list[str], list[str]]:
     """Copy what every page loads; return the addresses of stylesheets and of scripts."""
-    styles = [TEMPLATES / "style.css", *(config.root / name for name in config.css)]
-    for source in (*styles, TEMPLATES / "page.js"):
-        shutil.copyfile(source, _place(into / "assets" / source.name))
-    return [f"assets/{source.name}" for source in styles], ["assets/page.js"]
+    for name in ("style.css", "page.js"):
+        write_new(into, f"assets/{name}", (TEMPLATES / name).read_bytes())
+    # Under their whole paths: two may have one name, or that of a file above.
+    for name in config.css:
+        write_new(into, f"assets/book/{name}", read_text(config.root, name).encode())
+    return ["assets/style.css", *(quote(f"assets/book/{n}") for n in config.css)], [
+        "assets/page.js"
+    ]
 
 
 def _from_root(converted: Converted, name: str) -> str:
@@ -66,8 +70,3 @@ def _image(config: Config, converted: Converted, source: str) -> str | None:
     name = _from_root(converted, source)
     inside = not name.startswith(("../", "/"))
     return name if inside and (config.root / name).is_file() else None
-
-
-def _place(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path

@@ -26,7 +26,7 @@ from shardwise_book.convert import (
     convert,
     own_classes,
 )
-from shardwise_book.errors import BookError, Problem, raise_any
+from shardwise_book.errors import BookError, Problem, faults_in, raise_any
 from shardwise_book.execute import CACHE, Executed, causes_key, digest, digests, execute
 from shardwise_book.files import read_json, write_beside
 from shardwise_book.output import MARK, put, refuse_strange, space_beside
@@ -65,8 +65,13 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
     Raises:
         BookError: whatever is wrong; a book that was built before then stays as it was.
     """
-    start = time.monotonic()
     root = root.resolve()
+    with faults_in(FILE, "building the book"):
+        return _build(root, output, console or Console(quiet=True))
+
+
+def _build(root: Path, output: Path | None, console: Console) -> Report:
+    start = time.monotonic()
     config = load(root)
     (root / CACHE).mkdir(parents=True, exist_ok=True)
     target = (output or root / config.output).resolve()
@@ -77,9 +82,12 @@ def build(root: Path, output: Path | None = None, console: Console | None = None
         return Report(
             target, len(config.chapters), [], changed=False, seconds=time.monotonic() - start
         )
-    chapters = _each(config.chapters, lambda name: scan(root, name))
-    executed = _execute(root, chapters, console or Console(quiet=True))
+    names = config.chapters
+    chapters = _each("reading it", names, names, lambda name: scan(root, name))
+    executed = _execute(root, chapters, console)
     composed = _each(
+        "placing its outputs",
+        names,
         zip(chapters, executed, strict=True),
         lambda pair: compose(pair[0], pair[1].outputs, config.code_fold),
     )
@@ -123,7 +131,8 @@ def _execute(root: Path, chapters: list[Chapter], console: Console) -> list[Exec
             total = len(chapter.steps())
             bar = bars.add_task(chapter.file, total=total, visible=total > 0)
             progress = partial(_advance, bars, bar)
-            executed.append(execute(root, chapter, causes, progress))
+            with faults_in(chapter.file, "running its cells"):
+                executed.append(execute(root, chapter, causes, progress))
             progress(total)
     return executed
 
@@ -144,7 +153,8 @@ def _convert(
         count = sum(number is not None for number in numbers)
         numbers.append(str(count + 1) if chapter.numbered else None)
     work = zip(chapters, composed, numbers, strict=True)
-    return _each(work, lambda item: convert(book, *item)), references
+    converted = _each("converting it", config.chapters, work, lambda item: convert(book, *item))
+    return converted, references
 
 
 def _has_references(chapter: Chapter) -> bool:
@@ -152,14 +162,18 @@ def _has_references(chapter: Chapter) -> bool:
     return any(line.startswith(":::") and "#refs" in line for line in lines)
 
 
-def _each(items: Iterable[Item], function: Callable[[Item], Result]) -> list[Result]:
-    """Apply the function to all items at once, and raise all their problems together."""
+def _each(
+    doing: str, files: list[str], items: Iterable[Item], function: Callable[[Item], Result]
+) -> list[Result]:
+    """Apply the function to all items at once, one a file, and raise all problems together."""
     problems: list[Problem] = []
     results: list[Result] = []
     with ThreadPoolExecutor() as pool:
-        for future in [pool.submit(function, item) for item in items]:
+        futures = [pool.submit(function, item) for item in items]
+        for file, future in zip(files, futures, strict=True):
             try:
-                results.append(future.result())
+                with faults_in(file, doing):
+                    results.append(future.result())
             except BookError as error:
                 problems += error.problems
     raise_any(problems)
@@ -169,11 +183,13 @@ def _each(items: Iterable[Item], function: Callable[[Item], Result]) -> list[Res
 def _unchanged(config: Config, inputs: str, stamp: Path, target: Path) -> bool:
     """Compare with the last build: the same inputs, and an output that nobody touched since."""
     kept = read_json(stamp)
+    files = kept.get("files")
     return (
         kept.get("folder") == str(target)
-        and kept["inputs"] == inputs
-        and kept["files"] == digests(config.root, kept["files"])
-        and bool(kept["output"] == digest(target, target.rglob("*")))
+        and kept.get("inputs") == inputs
+        and isinstance(files, dict)
+        and files == digests(config.root, files)
+        and kept.get("output") == digest(target, target.rglob("*"))
     )
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from lxml import html  # type: ignore[import-untyped]
+from lxml import etree, html  # type: ignore[import-untyped]
 
 from shardwise_book import addresses
 from shardwise_book.errors import BookError, Problem
@@ -40,7 +40,11 @@ class Document:
     def read(cls, folder: Path, name: str) -> Document:
         """Parse the page `name` of the book in `folder`."""
         parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-        return cls(name, html.document_fromstring((folder / name).read_bytes(), parser=parser))
+        try:
+            tree = html.document_fromstring((folder / name).read_bytes(), parser=parser)
+        except etree.ParserError:  # there is no element in it
+            tree = html.document_fromstring(b"<html></html>")
+        return cls(name, tree)
 
     @cached_property
     def ids(self) -> Counter[str]:

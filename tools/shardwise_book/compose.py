@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from shardwise_book.errors import Problem, raise_any
+from shardwise_book.errors import BookError, Problem, raise_any
 from shardwise_book.outputs import Rendered, fenced, render_cell, render_inline
 from shardwise_book.scan import INLINE, Cell, Chapter
 
@@ -30,7 +31,14 @@ class Composed:
         return "\n".join(self.lines) + "\n"
 
     def add(self, text: str, line: int, *, code: bool = False) -> None:
-        """Append text that comes from a line of the chapter."""
+        """Append text that comes from a line of the chapter.
+
+        Raises:
+            BookError: the text holds half a character, which no page can.
+        """
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            remedy = "put out whole characters only"
+            raise BookError(Problem(self.file, line, "the output has a lone surrogate", remedy))
         for part in text.split("\n"):
             self.lines.append(part)
             self.origins.append((line, code))
@@ -70,8 +78,8 @@ def compose(
     for part in chapter.parts:
         if isinstance(part, Cell):
             count += 1
-            name = part.options.get("label", f"cell-{count}")
-            stem = f"{PurePosixPath(chapter.file).stem}_files/{name}"
+            name = part.options.get("label", f"{count}-cell")  # no label starts with a digit
+            stem = quote(f"{PurePosixPath(chapter.file).stem}_files/{name}")
             rendered = render_cell(chapter.file, part, next(results), stem)
             composed.files |= rendered.files
             problems += rendered.problems

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shardwise_book.errors import BookError, Problem, raise_any
 from shardwise_book.files import read_text
-from shardwise_book.settings import Schema, Settings, one_of, read, text, texts
+from shardwise_book.settings import Schema, Settings, one_of, paths, read, text, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +30,14 @@ SCHEMA: Schema = {
         "author": text,
         "description": text,
         "repo-url": text,
-        "chapters": texts,
+        "chapters": paths,
     },
     "bibliography": texts,
     "link-citations": one_of(True),
     "format": {
         "html": {
             "theme": {"light": texts, "dark": texts},
-            "css": texts,
+            "css": paths,
             "include-in-header": texts,
             "include-after-body": texts,
             "html-math-method": one_of("mathml"),
@@ -66,6 +68,10 @@ FILES = (
     "format.html.theme.light",
     "format.html.theme.dark",
 )
+
+
+# Means something else in an address, or in the Markdown of a link.
+UNSAFE = re.compile(r"[^\w\-./ ]")
 
 
 @dataclass(frozen=True)
@@ -137,11 +143,16 @@ def _chapter_problems(settings: Settings) -> Iterator[Problem]:
     line = settings.lines.get("book.chapters")
     if chapters and chapters[0] != "index.qmd":
         yield Problem(FILE, line, "a book starts with index.qmd", "list index.qmd first")
+    if not chapters and "book.chapters" in settings.values:
+        yield Problem(FILE, line, "the book has no chapter", "list index.qmd first")
     for name in sorted({name for name in chapters if chapters.count(name) > 1}):
         yield Problem(FILE, line, f"'{name}' is listed twice", "list each chapter once")
     for name in chapters:
         if not name.endswith(".qmd"):
             yield Problem(FILE, line, f"'{name}' is not a .qmd file", "list .qmd files only")
+        elif UNSAFE.search(name):
+            remedy = "use letters, digits, spaces and - _ . only: the name is a part of addresses"
+            yield Problem(FILE, line, f"'{name}' is no name for a page", remedy)
 
 
 def _missing_files(root: Path, settings: Settings) -> Iterator[Problem]:
@@ -160,4 +171,5 @@ def _missing_files(root: Path, settings: Settings) -> Iterator[Problem]:
 
 def _inside(root: Path, name: str) -> bool:
     path = (root / name).resolve()
-    return path.is_relative_to(root.resolve()) and path.is_file()
+    leads_out = posixpath.normpath(name).startswith(("/", "../"))
+    return not leads_out and path.is_relative_to(root.resolve()) and path.is_file()

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pypandoc
 
 from shardwise_book.errors import Problem, raise_any
+from shardwise_book.files import read_text
+from shardwise_book.scan import HEADING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,20 +89,21 @@ def _pandoc(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]
 
 def own_classes(config: Config) -> list[str]:
     """Return the class names that the book's own stylesheets know."""
-    sources = [(config.root / name).read_text(encoding="utf-8") for name in config.css]
+    sources = [read_text(config.root, name) for name in config.css]
     return sorted({name for source in sources for name in CSS_CLASS.findall(source)})
 
 
 def bibliography_keys(config: Config) -> list[str]:
     """Return the keys of all entries in the bibliography."""
-    if not config.bibliography:
-        return []
-    files = [str(config.root / name) for name in config.bibliography]
-    done = _pandoc("--to=csljson", *files)
-    if done.returncode:
-        message = f"pandoc cannot read it: {done.stderr.strip().splitlines()[0]}"
-        raise_any([Problem(config.bibliography[0], None, message, "correct the BibTeX entry")])
-    return sorted(entry["id"] for entry in json.loads(done.stdout))
+    keys: set[str] = set()
+    for name in config.bibliography:
+        done = _pandoc("--to=csljson", str(config.root / name))
+        if done.returncode:
+            said = next(iter(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
+            message = f"pandoc cannot read it: {said}"
+            raise_any([Problem(name, None, message, "correct the BibTeX entry")])
+        keys |= {entry["id"] for entry in json.loads(done.stdout)}
+    return sorted(keys)
 
 
 def cited_keys(keys: list[str], chapters: list[Composed]) -> list[str]:
@@ -127,7 +130,9 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
     if book.references:
         metadata["nocite"] = " ".join(f"@{{{key}}}" for key in book.cited)
     with tempfile.TemporaryDirectory() as folder:
-        log, meta = Path(folder, "log.json"), Path(folder, "meta.json")
+        log, meta, own = (Path(folder, f"{name}.json") for name in ("log", "meta", "own"))
+        # In files: a bibliography can be longer than a command line may be.
+        own.write_text(json.dumps(told), encoding="utf-8")
         meta.write_text(json.dumps(metadata), encoding="utf-8")
         done = _pandoc(
             "--from=markdown",
@@ -138,7 +143,7 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
             f"--template={HERE / 'pandoc.html'}",
             f"--lua-filter={HERE / 'filter.lua'}",
             f"--metadata-file={meta}",
-            f"--metadata=shardwise={json.dumps(told)}",
+            f"--metadata=shardwise={own}",
             f"--log={log}",
             *(f"--bibliography={config.root / name}" for name in config.bibliography),
             text=composed.text,
@@ -149,7 +154,11 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
         raise_any([Problem(composed.file, None, f"pandoc: {done.stderr.strip()}", remedy)])
     html, _, data = done.stdout.rpartition(MARKER)
     converted = Converted(chapter, composed, number, html.strip() + "\n", json.loads(data))
-    raise_any([*_filter_problems(converted)] or [*_warnings(composed, messages)])
+    raise_any(
+        [*_filter_problems(converted)]
+        or [*_warnings(composed, messages)]
+        or [*_no_title(converted)]
+    )
     return converted
 
 
@@ -158,6 +167,16 @@ def _references(book: Book, composed: Composed) -> str:
     if book.references:
         return "here" if book.references == composed.file else "elsewhere"
     return "end" if cited_keys(book.keys, [composed]) else "here"
+
+
+def _no_title(converted: Converted) -> Iterator[Problem]:
+    """Complain of what looks like a title and is none: in a comment, hidden, glued to a line."""
+    composed = converted.composed
+    if converted.chapter.title is None and "title" not in converted.data:
+        lines = zip(composed.lines, composed.origins, strict=True)
+        hits = (line for text, (line, code) in lines if not code and HEADING.match(text))
+        remedy = "begin the chapter with '# Title {#sec-name}', after an empty line and not hidden"
+        yield Problem(composed.file, next(hits, 1), "the chapter has no title", remedy)
 
 
 def _filter_problems(converted: Converted) -> Iterator[Problem]:

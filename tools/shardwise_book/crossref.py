@@ -6,6 +6,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from shardwise_book.errors import Problem, raise_any
 
@@ -50,7 +51,7 @@ def relative(target: str, page: str) -> str:
     >>> relative("index.html", "chapter/ring.html")
     '../index.html'
     """
-    return posixpath.relpath(target, posixpath.dirname(page) or ".")
+    return quote(posixpath.relpath(target, posixpath.dirname(page) or "."))
 
 
 def collect(chapters: list[Converted]) -> dict[str, Label]:

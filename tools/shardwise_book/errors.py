@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass(frozen=True, order=True)
@@ -42,6 +43,22 @@ class BookError(Exception):
         """Keep the problems in the order of files and lines."""
         self.problems = sorted(problems, key=lambda p: (p.file, p.line or 0, p.message))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+@contextmanager
+def faults_in(file: str, doing: str) -> Iterator[None]:
+    """Name the file, and what was being done with it, where the builder itself fails.
+
+    What the machine refuses (`OSError`) is no fault of the builder, and passes.
+    """
+    try:
+        yield
+    except (BookError, OSError):
+        raise
+    except Exception as error:
+        message = f"this is a fault of the builder, {doing}: {type(error).__name__}: {error}"
+        remedy = "report it with this file; what was changed last in it shows a way around"
+        raise BookError(Problem(file, None, message, remedy)) from error
 
 
 def raise_any(problems: Iterable[Problem]) -> None:

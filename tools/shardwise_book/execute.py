@@ -87,8 +87,15 @@ def execute(root: Path, chapter: Chapter, causes: str, progress: Progress) -> Ex
     key = digest(root, [], causes, *(step.code for step in steps))
     cached = root / CACHE / (re.sub(r"[^\w-]", "-", chapter.file.removesuffix(".qmd")) + ".json")
     kept = read_json(cached)
-    if kept.get("key") == key and kept["reads"] == digests(root, kept["reads"]):
-        return Executed(kept["outputs"], kept["reads"], ran=False)
+    reads, outputs = kept.get("reads"), kept.get("outputs")
+    if (
+        kept.get("key") == key
+        and isinstance(reads, dict)
+        and isinstance(outputs, list)
+        and len(outputs) == len(steps)
+        and reads == digests(root, reads)
+    ):
+        return Executed(outputs, reads, ran=False)
     # Imported here: half a second that a build with a warm cache need not spend.
     from shardwise_book.kernel import run  # noqa: PLC0415
 

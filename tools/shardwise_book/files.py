@@ -37,6 +37,21 @@ def place(into: Path, name: str) -> Path:
     return path
 
 
+def write_new(into: Path, name: str, content: bytes) -> None:
+    """Write the file `name` below `into`.
+
+    Raises:
+        BookError: `name` leads out of `into`, or was written already.
+    """
+    path = place(into, name)
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        message = "two files of the book would have this name in it"
+        raise BookError(Problem(name, None, message, "rename one of them")) from None
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return what `write_beside` kept, or nothing where it is missing or damaged."""
     try:
@@ -53,7 +68,7 @@ def read_text(root: Path, name: str) -> str:
         BookError: it is not UTF-8.
     """
     try:
-        return (root / name).read_text(encoding="utf-8")
+        return (root / name).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"not UTF-8: {error.reason} at byte {error.start}"
         raise BookError(Problem(name, None, message, "save the file as UTF-8")) from None

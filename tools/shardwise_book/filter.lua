@@ -1,5 +1,5 @@
 -- What the book needs beyond pandoc: conditional content, callouts, numbers, references.
--- It reads one JSON text from the metadata `shardwise` and leaves one in `shardwise-data`:
+-- It reads one JSON text from the file that the metadata `shardwise` names, and leaves one in `shardwise-data`:
 --   in:  chapter (number or nil), classes (of the book's own CSS), keys (of the bibliography),
 --        references ("elsewhere": another page lists them; "here": this one; "end": at its end)
 --   out: title, labels, headings, refs, links, images, problems (each with a text to search for)
@@ -202,6 +202,14 @@ local function code_block(block)
   }, false
 end
 
+-- The builder runs each expression before pandoc reads the text; one that is left was overlooked.
+local function code(element)
+  if element.text:match '^{python}' then
+    problem(element.text, "'" .. element.text .. "' stands where it is not run",
+      'write `{python} expression` on one line of ordinary text')
+  end
+end
+
 local function only_html(element)
   if element.format:match '^html' then return nil end
   problem(element.text:match '%S*', "raw " .. element.format .. " has no place in a page",
@@ -346,14 +354,16 @@ local function take_title(doc)
 end
 
 function Pandoc(doc)
-  config = pandoc.json.decode(pandoc.utils.stringify(doc.meta.shardwise))
+  local told = assert(io.open(pandoc.utils.stringify(doc.meta.shardwise)))
+  config = pandoc.json.decode(told:read 'a')
+  told:close()
   doc.blocks = doc.blocks:walk { Div = condition, Span = condition }
   take_title(doc)
   doc.blocks = doc.blocks:walk { Inlines = equations }
   doc.blocks = doc.blocks:walk {
     traverse = 'topdown',
     Div = div, Table = captioned_table, Figure = captioned_image, Image = image,
-    CodeBlock = code_block, RawBlock = only_html, RawInline = only_html,
+    CodeBlock = code_block, Code = code, RawBlock = only_html, RawInline = only_html,
     Header = header, Span = number_equation, Cite = cite, Link = link, Str = leftover,
   }
   if config.references == 'end' then

@@ -78,8 +78,13 @@ def render_cell(file: str, cell: Cell, outputs: list[dict[str, Any]], stem: str)
 
 def render_inline(file: str, line: int, outputs: list[dict[str, Any]]) -> tuple[str, list[Problem]]:
     """Return the value of an inline expression as Markdown, with plain text escaped."""
+    streams = (o for o in _merged(outputs) if o.get("name") == "stderr")
+    if said := "".join(o["text"] for o in streams).strip():
+        remedy = "remove the cause, or compute it in a cell with '#| warning: true' or 'false'"
+        message = f"the inline expression wrote to stderr: {said.splitlines()[-1]}"
+        return "", [Problem(file, line, message, remedy)]
     data = next((o["data"] for o in outputs if o["output_type"] == "execute_result"), None)
-    if data is None:
+    if data is None or not {"text/markdown", "text/plain"} & data.keys():
         remedy = "write an expression with a value, and print or assign in a cell"
         return "", [Problem(file, line, "the inline expression gives nothing to show", remedy)]
     if "text/markdown" in data:
@@ -104,6 +109,8 @@ def _merged(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _stderr(file: str, cell: Cell, text: str, rendered: Rendered) -> None:
     """Show, hide or refuse a warning, as the author decided; without a decision it is a mistake."""
     text = ANSI.sub("", text).strip("\n")
+    if not text.strip():
+        return
     decision = cell.options.get("warning")
     if decision is None:
         message = f"the cell wrote to stderr: {text.strip().splitlines()[-1]}"
@@ -122,7 +129,11 @@ def _display(file: str, cell: Cell, data: dict[str, Any], stem: str, rendered: R
                 Problem(file, cell.line, f"the cell's output is {mime}", remedy)
             )
             return
-    mime = next(name for name in ALLOWED if name in data)
+    mime = next((name for name in ALLOWED if name in data), "")
+    if not mime:
+        remedy = "display text, IPython.display.Markdown or an image"
+        rendered.problems.append(Problem(file, cell.line, "the cell's output is empty", remedy))
+        return
     content = str(data[mime])
     if mime == "text/markdown":
         rendered.blocks.append(
@@ -135,7 +146,12 @@ def _display(file: str, cell: Cell, data: dict[str, Any], stem: str, rendered: R
     else:
         name = f"{stem}.{IMAGES[mime]}"
         is_text = mime == "image/svg+xml"
-        rendered.files[name] = content.encode() if is_text else base64.b64decode(content)
+        try:
+            rendered.files[name] = content.encode() if is_text else base64.b64decode(content)
+        except ValueError as error:
+            what = f"the cell's {mime} is damaged: {error}"
+            rendered.problems.append(Problem(file, cell.line, what, "display a whole image"))
+            return
         rendered.blocks.append(div(_image(cell, name), "cell-output", "cell-output-display"))
 
 

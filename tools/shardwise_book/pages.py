@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from shardwise_book.assets import copy_assets, copy_images
 from shardwise_book.crossref import page_of, relative
+from shardwise_book.errors import faults_in
+from shardwise_book.files import read_text, write_new
 from shardwise_book.render import Link, Page, Site, TocEntry, render
 
 if TYPE_CHECKING:
@@ -32,26 +35,25 @@ def write_pages(config: Config, chapters: list[Converted], targets: Targets, int
             Link(relative(link.href, href), link.title, link.number, current=link.href == href)
             for link in links
         ]
-        page = Page(
-            href=href,
-            title=chapter.title_text,
-            title_html=_html(targets.resolve(chapter.title_html, chapter.file)),
-            id=chapter.title_id,
-            number=chapter.number,
-            description=chapter.description,
-            body=_html(targets.resolve(chapter.html, chapter.file)),
-            toc=_contents(chapter, targets, config.toc_depth),
-            previous=seen[at - 1] if at else None,
-            next=seen[at + 1] if at + 1 < len(seen) else None,
-            root=root,
-            head=head,
-            after_body=after_body,
-            css=[root + name for name in css],
-            scripts=[root + name for name in scripts],
-        )
-        path = into / href
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(_site(config, seen), page), encoding="utf-8")
+        with faults_in(chapter.file, "writing its page"):
+            page = Page(
+                href=quote(href),
+                title=chapter.title_text,
+                title_html=_html(targets.resolve(chapter.title_html, chapter.file)),
+                id=chapter.title_id,
+                number=chapter.number,
+                description=chapter.description,
+                body=_html(targets.resolve(chapter.html, chapter.file)),
+                toc=_contents(chapter, targets, config.toc_depth),
+                previous=seen[at - 1] if at else None,
+                next=seen[at + 1] if at + 1 < len(seen) else None,
+                root=root,
+                head=head,
+                after_body=after_body,
+                css=[root + name for name in css],
+                scripts=[root + name for name in scripts],
+            )
+            write_new(into, href, render(_site(config, seen), page).encode())
 
 
 def _site(config: Config, chapters: list[Link]) -> Site:
@@ -83,7 +85,7 @@ def _contents(chapter: Converted, targets: Targets, depth: int) -> list[TocEntry
 
 
 def _joined(config: Config, names: list[str]) -> Markup:
-    return _html("\n".join((config.root / name).read_text(encoding="utf-8") for name in names))
+    return _html("\n".join(read_text(config.root, name) for name in names))
 
 
 def _html(text: str) -> Markup:

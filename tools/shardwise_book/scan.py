@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardwise_book.errors import BookError, Problem, raise_any
 from shardwise_book.files import read_text
-from shardwise_book.settings import Schema, flag, one_of, read, text
+from shardwise_book.settings import Schema, flag, name, one_of, read, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FRONT_MATTER: Schema = {"title": text, "description": text}
 CELL_OPTIONS: Schema = {
-    "label": text,
+    "label": name,
     "echo": flag,
     "code-fold": one_of(True, False, "show"),
     "code-summary": text,
@@ -27,7 +27,11 @@ CELL_OPTIONS: Schema = {
     "include": flag,
 }
 INLINE = re.compile(r"(?<!`)`\{python\} +([^`]+)`(?!`)")
-FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`]*?)[ \t]*$")
+# What may stand before a block on its line: of lists, quotations, definitions and footnotes.
+MARKERS = r"(?:[ \t]|>|(?:[-*+:~]|\(?(?:[\w#]{1,9}|@[\w-]*)[.)]|\[\^[^\]]+\]:)[ \t]+)*"
+FENCE = re.compile(
+    rf"^(?P<indent>{MARKERS})(?P<ticks>`{{3,}}|~{{3,}})[ \t]*(?P<info>[^`]*?)[ \t]*$"
+)
 DIV = re.compile(r"^[ \t]*:{3,}[ \t]*(?P<attributes>.*?)[ \t]*:*$")
 HEADING = re.compile(r"^# +(?P<title>.*?)(?P<attributes>\{[^}]*\})?$")
 
@@ -119,6 +123,7 @@ class _Scanner:
         self.lines = lines
         self.position = 0
         self.problems: list[Problem] = []
+        self.labels: set[str] = set()
 
     def problem(self, line: int, message: str, remedy: str) -> None:
         self.problems.append(Problem(self.file, line, message, remedy))
@@ -176,7 +181,8 @@ class _Scanner:
 
     def fenced(self, fence: re.Match[str]) -> Iterator[Line | Cell]:
         start, info = self.position, fence["info"]
-        end = self.closing(start + 1, fence["ticks"])
+        before = "[ \t>]*" if ">" in fence["indent"] else "[ \t]*"
+        end = self.closing(start + 1, before, fence["ticks"])
         if end is None:
             remedy = f"close it with a line '{fence['ticks']}'"
             self.problem(start + 1, "this code block is not closed", remedy)
@@ -190,8 +196,8 @@ class _Scanner:
         for number in range(start, end + 1):
             yield Line(number + 1, self.lines[number], verbatim=True)
 
-    def closing(self, start: int, ticks: str) -> int | None:
-        pattern = re.compile(rf"^[ \t]*{re.escape(ticks[0])}{{{len(ticks)},}}[ \t]*$")
+    def closing(self, start: int, before: str, ticks: str) -> int | None:
+        pattern = re.compile(rf"^{before}{re.escape(ticks[0])}{{{len(ticks)},}}[ \t]*$")
         found = (i for i in range(start, len(self.lines)) if pattern.match(self.lines[i]))
         return next(found, None)
 
@@ -214,6 +220,9 @@ class _Scanner:
         source = "\n".join(line[2:].removeprefix(" ") for line in self.lines[start + 1 : first])
         options = self.settings(source, CELL_OPTIONS, start + 2)
         label = str(options.get("label", ""))
+        if label in self.labels:
+            self.problem(start + 1, f"the label '{label}' is used twice", "give each its own")
+        self.labels |= {label} - {""}
         figure = label.startswith("fig-")
         if figure and "fig-cap" not in options:
             self.problem(start + 1, f"'{label}' has no caption", "add '#| fig-cap: …'")

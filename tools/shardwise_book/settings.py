@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Union
@@ -17,7 +19,7 @@ Schema = dict[str, Union[Rule, "Schema"]]
 def text(value: object) -> str:
     """Accept a scalar as text."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return str(value)
+        return _storable(str(value))
     raise ValueError("text")
 
 
@@ -26,7 +28,26 @@ def texts(value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str) for item in values):
         raise ValueError("a name or a list of names")
-    return [str(item) for item in values]
+    return [_storable(str(item)) for item in values]
+
+
+def paths(value: object) -> list[str]:
+    """Accept one path or a list of them, and write each in the one way there is to write it."""
+    return [posixpath.normpath(item) for item in texts(value)]
+
+
+def name(value: object) -> str:
+    """Accept what may be a part of file names and anchors."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][\w-]*", value):
+        return value
+    raise ValueError("a letter, then letters, digits, - and _")
+
+
+def _storable(value: str) -> str:
+    """Refuse what no file can hold: half a character, or the end of a text in the midst of it."""
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("text without \\0 and lone surrogates")
+    return value
 
 
 def flag(value: object) -> bool:
@@ -74,9 +95,9 @@ def read(source: str, schema: Schema, file: str, first_line: int = 1) -> Setting
     >>> read("book: {title: Rings}", {"book": {"title": text}}, "a.yml").values["book.title"]
     'Rings'
     """
-    loader = yaml.SafeLoader(source)
     settings = Settings({}, {})
     try:
+        loader = yaml.SafeLoader(source)
         node = loader.get_single_node()
         problems = [] if node is None else list(_walk(loader, node, schema, file, "", settings))
     except yaml.MarkedYAMLError as error:
@@ -84,8 +105,9 @@ def read(source: str, schema: Schema, file: str, first_line: int = 1) -> Setting
         problems = [
             _problem(file, line, f"broken YAML: {error.problem}", "'key: value' on each line")
         ]
-    finally:
-        loader.dispose()
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        what = " ".join(str(error).split())
+        problems = [_problem(file, 0, f"YAML that cannot be read: {what}", "plain text as values")]
     raise_any(Problem(p.file, (p.line or 0) + first_line, p.message, p.remedy) for p in problems)
     return Settings(
         settings.values, {key: line + first_line for key, line in settings.lines.items()}
