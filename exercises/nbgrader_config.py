@@ -20,3 +20,9 @@ c.CourseDirectory.root = str(COURSE)
 c.CourseDirectory.course_id = "shardwise"
 c.CourseDirectory.db_url = f"sqlite:///{COURSE / 'gradebook.db'}"
 c.ClearSolutions.code_stub = {"python": "# Your code here."}
+
+# Histories stay apart, as by default, and no student's code takes the streams from the next cell.
+c.Execute.extra_arguments = [
+    "--HistoryManager.hist_file=:memory:",
+    "--ext=shardwise_grading.kernel",
+]

@@ -9,7 +9,7 @@ import sys
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 
@@ -112,20 +112,53 @@ def read_rows(course: Path, assignment: str) -> list[Row]:
 
 
 def find_problem(course: Path, student: str, assignment: str) -> str:
-    """Say why nbgrader could not grade a submission, or nothing when it did."""
-    paths = sorted((course / "submitted" / student / assignment).glob("*.ipynb"))
-    if not paths:
+    """Say why a human has to look at a submission, or nothing when nbgrader could grade it."""
+    handed_in = course / "submitted" / student / assignment
+    names = {path.name for path in handed_in.glob("*.ipynb")}
+    if not names:
         return "no notebook was handed in"
-    for path in paths:
+    released = {path.name: path for path in (course / "release" / assignment).glob("*.ipynb")}
+    for name in sorted(names | released.keys()):
+        if name not in names:
+            return f"{name} was not handed in, under that name"
         try:
-            json.loads(path.read_bytes())
-            nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+            problem = _damage(handed_in / name, released.get(name))
         except json.JSONDecodeError as error:
-            return f"{path.name} is no JSON: {error}"
+            return f"{name} is no JSON: {error}"
         except Exception as error:  # noqa: BLE001  (whatever a damaged file makes nbformat raise)
             reason = " ".join(str(error).split())[:80]
-            return f"{path.name} is no readable notebook: {type(error).__name__} {reason}"
-        if not (course / "autograded" / student / assignment / path.name).is_file():
+            return f"{name} is no readable notebook: {type(error).__name__} {reason}"
+        if not problem and not _was_run(course / "autograded" / student / assignment / name):
             again = f"nbgrader autograde {assignment} --student={student}"
-            return f"nbgrader could not grade {path.name}; see what '{again}' says"
+            problem = f"could not be graded by nbgrader; see what '{again}' says"
+        if problem:
+            return f"{name} {problem}"
     return ""
+
+
+def _damage(path: Path, released: Path | None) -> str:
+    """Say what a notebook has lost that nbgrader needs; it would give 0 points for it."""
+    version = json.loads(path.read_bytes())["nbformat"]
+    if version != nbformat.current_nbformat:
+        return f"is in notebook format {version}; save it in {nbformat.current_nbformat}"
+    missing = sorted(_cells(released).keys() - _cells(path).keys()) if released else []
+    return f"lacks cells of the release: {', '.join(missing)}"[:120] if missing else ""
+
+
+def _was_run(path: Path) -> bool:
+    """Whether a kernel ran every graded cell of an autograded notebook."""
+    return path.is_file() and all(
+        cell.execution_count is not None
+        for cell in _cells(path).values()
+        if cell.cell_type == "code" and cell.metadata.nbgrader.grade
+    )
+
+
+def _cells(path: Path) -> dict[str, Any]:
+    """The cells of a notebook that nbgrader knows, by its own name for them."""
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    return {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in notebook.cells
+        if "grade_id" in cell.metadata.get("nbgrader", {})
+    }

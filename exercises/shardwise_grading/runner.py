@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from shardwise_grading.data import as_data
+from shardwise_grading.data import as_data, type_name
+from shardwise_grading.quiet import drop_stderr, own_streams
 from shardwise_grading.results import Report, Result
-from shardwise_grading.world import LocalWorld, World
+from shardwise_grading.world import SECONDS, LocalWorld, World
 
 Check = Callable[[object, World], Iterator[Result]]
 
@@ -35,6 +36,8 @@ def grade(exercise: str, part: str, solution: object, *, points: int) -> Report:
         ValueError: the exercise has no such part.
     """
     module = load(exercise)
+    own_streams()
+    drop_stderr()
     report = run(module, part, solution, points=points)
     sys.stdout.write(f"{report}\n")
     return report
@@ -63,9 +66,11 @@ def run(
 ) -> Report:
     """Run one part of loaded checks in a local world.
 
+    A check that raises fails with all the points that it had still to give.
+
     Args:
         module: what `load` returned: ``CHECKS`` names its parts, ``LOCKED`` what the library must
-            not answer.
+            not answer, ``SECONDS`` how long a call may take.
         part: the check to run.
         solution: what the student wrote.
         points: what the cell is worth.
@@ -78,7 +83,14 @@ def run(
         seed if seed is not None else os.environ.get("SHARDWISE_SEED", ""),
         locked=module.LOCKED,
         collectives=getattr(module, "COLLECTIVES", ()),
+        seconds=getattr(module, "SECONDS", SECONDS),
     ) as world:
         handed_in = solution if callable(solution) else as_data(solution)
-        results = tuple(checks[part](handed_in, world))
-    return Report(results, points)
+        results: list[Result] = []
+        try:
+            results.extend(checks[part](handed_in, world))
+        except Exception as error:  # noqa: BLE001
+            left = max(points - sum(result.points for result in results), 0)
+            message = f"a fault of the check: {type_name(type(error))}; tell your instructor"
+            results.append(Result("every property could be checked", False, left, message))
+    return Report(tuple(results), points)

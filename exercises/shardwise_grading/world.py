@@ -12,14 +12,19 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from shardwise_grading.data import as_data
+from shardwise_grading.data import ancestors, as_data, type_name
 from shardwise_grading.interception import Function, intercepted
+from shardwise_grading.limit import LateError, time_limit
 from shardwise_grading.lockdown import lockdown
 from shardwise_grading.quiet import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
+
+
+# nbgrader gives a cell 30 s, and a loop without an end may fail each of its properties.
+SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,13 @@ class Outcome:
     detail: str = ""
     collectives: tuple[CollectiveCall, ...] = ()
 
+    @property
+    def failure(self) -> str:
+        """What happened in place of a return, for a message; empty when it returned."""
+        if self.error == LateError.__name__:
+            return self.detail
+        return f"raised {self.error}: {self.detail}" if self.error else ""
+
 
 class World(Protocol):
     """What a hidden check may ask for."""
@@ -79,6 +91,7 @@ class LocalWorld:
         seed: decides the inputs that the checks draw.
         locked: dotted paths of library functions that would solve the exercise.
         collectives: dotted paths of the collectives that the exercise hands to the solution.
+        seconds: how long one call may take, in seconds.
 
     Example:
         >>> with LocalWorld(seed="1") as world:
@@ -88,12 +101,17 @@ class LocalWorld:
     """
 
     def __init__(
-        self, seed: str, locked: Iterable[str] = (), collectives: Iterable[str] = ()
+        self,
+        seed: str,
+        locked: Iterable[str] = (),
+        collectives: Iterable[str] = (),
+        seconds: float = SECONDS,
     ) -> None:
         """Make a world; nothing is locked or recorded before it is entered."""
         self._seed = seed
         self._locked = tuple(locked)
         self._collectives = tuple(collectives)
+        self._seconds = seconds
         self._answers: dict[str, Function] = {}
         self._calls: list[CollectiveCall] = []
         self._stack = ExitStack()
@@ -128,11 +146,19 @@ class LocalWorld:
         """
         self._calls.clear()
         try:
+            with time_limit(self._seconds):
+                return self._call(function, *args, **kwargs)
+        except LateError as error:
+            name = LateError.__name__
+            return Outcome(None, name, (name,), str(error), tuple(self._calls))
+
+    def _call(self, function: Function, *args: object, **kwargs: object) -> Outcome:
+        try:
             value = as_data(function(*args, **kwargs))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, LateError):
             raise
         except BaseException as error:  # noqa: BLE001
-            kinds = tuple(kind.__name__ for kind in type(error).__mro__)
+            kinds = tuple(type_name(kind) for kind in ancestors(type(error)))
             return Outcome(None, kinds[0], kinds, _text(error), tuple(self._calls))
         return Outcome(value=value, collectives=tuple(self._calls))
 
@@ -169,6 +195,9 @@ class LocalWorld:
 def _text(error: BaseException) -> str:
     """The message of an exception, whose ``__str__`` may be the student's own."""
     try:
-        return " ".join(str(error).split())[:300]
-    except Exception:  # noqa: BLE001
+        text = " ".join(str.split(str(error)))[:300]
+    except (KeyboardInterrupt, LateError):
+        raise
+    except BaseException:  # noqa: BLE001
         return ""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # half a character can't travel

@@ -7,12 +7,18 @@ import inspect
 import logging
 import math
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from fractions import Fraction
+from types import SimpleNamespace
 
+import nbformat
 import pytest
 import torch
+from nbclient import NotebookClient
 from support import ROOT
 
 import shardwise.distributed
@@ -28,6 +34,31 @@ from shardwise_grading.runner import load, run
 
 PER_DEVICE = "shardwise.memory.zero_memory_per_device"
 RING = "shardwise.collectives.ring_all_reduce"
+
+
+STUDENT = """
+import os, sys, threading, time
+
+def chatter():
+    while True:
+        print("late", file=sys.stderr, flush=True)
+        os.write(2, b"late")
+        time.sleep(0.01)
+
+def stage2_bytes(psi, n):
+    if threading.active_count() < 40:
+        threading.Thread(target=chatter, daemon=True).start()
+    if psi < 0 or n < 1:
+        raise ValueError
+    return 2 * psi + 14 * psi / n
+"""
+HIDDEN = """
+from shardwise_grading import grade
+report = grade("stage_2_memory", "stage2_bytes", stage2_bytes, points=8)
+time.sleep(0.5)
+report.score
+"""
+GONE = "sys.stdout = sys.stderr = None"
 
 
 def report(*points_passed, points=8):
@@ -103,6 +134,37 @@ class TestData:
         tensor = torch.ones(2)
         assert as_data(tensor) is tensor
         assert as_data(torch.nn.Parameter(tensor)) == Foreign("Parameter")
+
+    def test_a_metaclass_is_not_asked(self):
+        class Meta(type):
+            def __hash__(cls):
+                return hash(float)
+
+            def __eq__(cls, other):
+                return True
+
+            def __getattribute__(cls, name):
+                raise RuntimeError
+
+        assert as_data(Meta("Mine", (), {})()) == Foreign("Mine")
+
+    def test_what_multiplies_is_not_walked_to_its_end(self):
+        value = 1
+        for _ in range(15):
+            value = [value] * 12
+        started = time.monotonic()
+        assert isinstance(innermost(as_data(value), -1), Foreign)
+        assert as_data([0] * 10**6) == Foreign("list")
+        assert time.monotonic() - started < 5
+
+    def test_a_large_flat_value_arrives(self):
+        assert as_data([[0.5] * 90_000]) == [[0.5] * 90_000]
+
+
+def innermost(value, index):
+    while isinstance(value, list):
+        value = value[index]
+    return value
 
 
 class TestLockdown:
@@ -202,6 +264,29 @@ class TestLocalWorld:
         with LocalWorld("1") as world:
             assert world.call(fails).error == "UnprintableError"
 
+    def test_an_exception_is_named_without_its_metaclass(self):
+        class Meta(type):
+            def __getattribute__(cls, name):
+                raise RuntimeError
+
+        class MineError(ValueError, metaclass=Meta):
+            def __str__(self):
+                raise SystemExit
+
+        def fails():
+            raise type.__call__(MineError)
+
+        with LocalWorld("1") as world:
+            outcome = world.call(fails)
+        assert outcome.kinds[:2] == ("MineError", "ValueError")
+
+    def test_half_a_character_in_a_message_can_travel(self):
+        def fails():
+            raise ValueError("\ud800")
+
+        with LocalWorld("1") as world:
+            assert world.call(fails).detail.encode() == rb"\ud800"
+
     def test_an_interrupt_passes(self):
         def interrupted():
             raise KeyboardInterrupt
@@ -242,6 +327,63 @@ class TestLocalWorld:
                 pass
 
 
+class TestTimeLimit:
+    def call_and_time(self, function):
+        handler = signal.getsignal(signal.SIGALRM)
+        with LocalWorld("1", seconds=0.1) as world:
+            outcome = world.call(function)
+            assert world.call(lambda: 3).value == 3
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGALRM) is handler
+        return outcome
+
+    def test_an_endless_loop_ends(self):
+        def endless():
+            while True:
+                pass
+
+        assert self.call_and_time(endless).failure == "did not return within 0.1 s"
+
+    def test_a_loop_that_catches_once_ends(self):
+        def stubborn():
+            try:
+                time.sleep(60)
+            except BaseException:  # noqa: BLE001
+                time.sleep(60)
+
+        assert self.call_and_time(stubborn).failure == "did not return within 0.1 s"
+
+    def test_a_message_without_an_end_ends(self):
+        class EndlessError(Exception):
+            def __str__(self):
+                time.sleep(60)
+                return ""
+
+        def fails():
+            raise EndlessError
+
+        assert self.call_and_time(fails).failure == "did not return within 0.1 s"
+
+    def test_a_timer_that_was_set_goes_on(self):
+        before = signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 500)
+        try:
+            with LocalWorld("1") as world:
+                world.call(int)
+            assert 400 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def test_outside_the_main_thread_there_is_none(self):
+        found = []
+        with LocalWorld("1") as world:
+            thread = threading.Thread(target=lambda: found.append(world.call(int).value))
+            thread.start()
+            thread.join()
+        assert found == [0]
+
+
 class TestQuiet:
     def test_nothing_gets_through(self, capfd):
         handler = logging.StreamHandler(sys.stderr)
@@ -265,6 +407,39 @@ class TestGrade:
         graded = grade("stage_2_memory", "stage2_bytes", max, points=8)
         assert capsys.readouterr().out == f"{graded}\n"
         assert 0 <= graded.score < 8
+
+    @pytest.mark.parametrize("earlier", [0, 1, 2])
+    def test_a_check_that_raises_is_a_failed_result(self, earlier):
+        def check(solution, world):
+            for _ in range(earlier):
+                yield Result("p", True, 2)
+            raise OverflowError
+
+        report = run(SimpleNamespace(CHECKS={"a": check}, LOCKED=()), "a", max, points=4)
+        assert report.score == 2 * earlier
+        assert sum(result.points for result in report.results) == 4
+        assert "OverflowError" in report.results[-1].message
+
+    @pytest.mark.usefixtures("hidden_folder")
+    def test_in_a_kernel_shows_the_report_and_a_float_whatever_the_student_did(self):
+        """Threads that write to stderr after the checks, and streams that are gone."""
+        cells = [nbformat.v4.new_code_cell(source) for source in (STUDENT, HIDDEN, GONE, HIDDEN)]
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        client = NotebookClient(
+            notebook,
+            timeout=60,
+            kernel_name="python3",
+            extra_arguments=["--ext=shardwise_grading.kernel"],
+        )
+        # A kernel does not watch the descriptors where it sees that it is under test.
+        client.execute(env={k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"})
+        for cell in (notebook.cells[1], notebook.cells[3]):
+            report, result = cell.outputs
+            assert (report.name, report.text.splitlines()[0]) == (
+                "stdout",
+                "Hidden checks: 8 of 8 points",
+            )
+            assert result.data["text/plain"] == "8.0"
 
     def test_a_private_folder_comes_first(self, hidden_folder, monkeypatch, tmp_path):
         (tmp_path / "stage_2_memory.py").write_text("CHECKS = {}\nLOCKED = ()\n", encoding="utf-8")

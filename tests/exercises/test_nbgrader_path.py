@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import json
 import re
 import shutil
 import subprocess
@@ -229,6 +230,10 @@ class TestCommand:
             nbgrader(graded.course, "generate_assignment", "no-such")
 
 
+def drop_the_hidden_cells(content):
+    content["cells"] = [c for c in content["cells"] if not c.get("id", "").endswith("hidden")]
+
+
 class TestProblem:
     @pytest.mark.parametrize(
         ("content", "words"),
@@ -251,6 +256,51 @@ class TestProblem:
         assert words in problem
         assert "\n" not in problem
         assert len(problem) < 160
+
+    def course(self, graded, tmp_path, change):
+        """A graded submission as a course of its own, changed before the table is drawn."""
+        for part in ("release", "submitted/all-right", "autograded/all-right"):
+            shutil.copytree(graded.course / part, tmp_path / part)
+        change(tmp_path)
+        return find_problem(tmp_path, "all-right", ASSIGNMENT)
+
+    def rewrite(self, course, folder, change):
+        path = course / folder / "all-right" / ASSIGNMENT / FILE
+        content = json.loads(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+
+    def test_there_is_none_in_a_graded_submission(self, graded, tmp_path):
+        assert self.course(graded, tmp_path, lambda _: None) == ""
+
+    @pytest.mark.parametrize(
+        ("folder", "change", "words"),
+        [
+            ("submitted", lambda content: content.update(cells=[]), "lacks cells of the release"),
+            ("submitted", drop_the_hidden_cells, "lacks cells"),
+            ("submitted", lambda content: content.update(nbformat=3), "notebook format 3"),
+            ("submitted", lambda content: content.pop("nbformat"), "no readable notebook"),
+            (
+                "autograded",
+                lambda content: [c.pop("execution_count", 0) for c in content["cells"]],
+                "see what 'nbgrader autograde",
+            ),
+        ],
+        ids=["no cells", "a cell short", "old format", "no format", "no kernel"],
+    )
+    def test_a_submission_that_nobody_graded_needs_a_human(
+        self, graded, tmp_path, folder, change, words
+    ):
+        problem = self.course(graded, tmp_path, lambda course: self.rewrite(course, folder, change))
+        assert words in problem
+        assert len(problem) < 200
+
+    def test_a_notebook_under_another_name_needs_a_human(self, graded, tmp_path):
+        def rename(course):
+            path = course / "submitted" / "all-right" / ASSIGNMENT / FILE
+            path.rename(path.with_name("copy.ipynb"))
+
+        assert "was not handed in" in self.course(graded, tmp_path, rename)
 
 
 class TestTable:

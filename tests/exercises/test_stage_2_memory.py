@@ -21,6 +21,7 @@ from shardwise.memory import (
 from shardwise.memory import zero_memory_per_device_exact as under_another_name
 from shardwise.recipes import RECIPES
 from shardwise_grading.runner import run
+from shardwise_grading.world import SECONDS
 
 NOTEBOOK = ROOT / "exercises/source/distributed-training/2-stage-2-memory.ipynb"
 POINTS = {"stage2_bytes": 8, "partition_table": 2}
@@ -129,6 +130,9 @@ MUTANTS = {
     "an empty model costs a byte": refusing(lambda psi, n: right(psi, n) or 1),
     "infinity": refusing(lambda psi, n: math.inf),
     "not a number": refusing(lambda psi, n: math.nan),
+    "more than a float can be": refusing(lambda psi, n: 10**5000),
+    "a fraction of more": refusing(lambda psi, n: Fraction(10**5000, 3)),
+    "less than a float can be": refusing(lambda psi, n: Fraction(1, 10**5000)),
     # types
     "text": refusing(lambda psi, n: f"{right(psi, n)} bytes"),
     "parts": refusing(lambda psi, n: (2 * psi, 14 * psi / n)),
@@ -261,6 +265,31 @@ def test_every_misconception_loses_points(name, stage_2_checks):
     report = run(stage_2_checks, "stage2_bytes", MUTANTS[name], points=8)
     assert report.score < 8
     assert all(result.message for result in report.results if not result.passed)
+
+
+def test_a_wrong_value_of_any_size_is_named_as_such(stage_2_checks):
+    for value in (10**5000, Fraction(10**5000, 3)):
+        report = run(stage_2_checks, "stage2_bytes", lambda psi, n, v=value: v, points=8)
+        assert all("returned" in result.message for result in report.results)
+
+
+def test_an_endless_loop_costs_only_the_properties_that_meet_it(stage_2_checks, monkeypatch):
+    def endless_without_parameters(psi, n):
+        refuse(psi, n)
+        while psi == 0:
+            pass
+        return right(psi, n)
+
+    monkeypatch.setattr(stage_2_checks, "SECONDS", 0.2, raising=False)
+    report = run(stage_2_checks, "stage2_bytes", endless_without_parameters, points=8)
+    (failed,) = (result for result in report.results if not result.passed)
+    assert failed.property == "a model without parameters needs no memory"
+    assert failed.message == "stage2_bytes(0, 2) did not return within 0.2 s; expected 0"
+
+
+def test_loops_without_an_end_leave_the_cell_its_time(stage_2_checks):
+    properties = run(stage_2_checks, "stage2_bytes", None, points=8).results
+    assert len(properties) * getattr(stage_2_checks, "SECONDS", SECONDS) < 30 - 5
 
 
 @pytest.mark.parametrize("name", TABLE_MUTANTS)
