@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from shardwise._attention_tiles import Logits, State, Triple
 
 _attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001 - gives lse too
@@ -34,26 +32,20 @@ def finish(state: State) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def absorb(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: State, logits: Logits) -> None:
-    """Merge a block's attention into the state."""
-    for rows, cols, part in _parts(q.shape[-2], k.shape[-2], logits):
-        lse, o = (x[..., rows, :] for x in state)
-        _merge(q[..., rows, :], k[..., cols, :], v[..., cols, :], lse, o, part)
+    """Merge a block's attention into the state.
 
-
-def _merge(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    lse: torch.Tensor,
-    o: torch.Tensor,
-    logits: Logits,
-) -> None:
-    """Set lse' = log(exp(lse) + exp(lse_b)) and o' = o + exp(lse_b - lse') · (o_b - o)."""
-    scale, triangular, mask = logits
+    lse' = log(exp(lse) + exp(lse_b)) and o' = o + exp(lse_b - lse') · (o_b - o).
+    """
+    parts = _parts(q, k, logits)
+    for rows, cols, part in parts:
+        sums = tuple(x[..., rows, :] for x in state)
+        absorb(q[..., rows, :], k[..., cols, :], v[..., cols, :], sums, part)
+    if parts:
+        return
+    (lse, o), (scale, triangular, mask) = state, logits
     operands = _operands(q, k, v, o.dtype)
-    out, block_lse = _attend(
-        *operands, 0.0, triangular, attn_mask=_bias(mask, q, operands[1]), scale=scale
-    )
+    bias = _bias(mask, q, operands[1])
+    out, block_lse = _attend(*operands, 0.0, triangular, attn_mask=bias, scale=scale)
     out, block_lse = (x.unflatten(0, q.shape[:2]) for x in (out, block_lse.unsqueeze(-1)))
     if mask is not None:
         nothing = _sees_nothing(mask, q.shape[3], triangular=triangular)
@@ -71,39 +63,45 @@ def add_gradients(qkv: Triple, saved: Triple, grads: Triple, logits: Logits) -> 
     just the block's part.
     """
     (q, k, v), (dq, dk, dv) = qkv, grads
-    for rows, cols, (scale, triangular, mask) in _parts(q.shape[-2], k.shape[-2], logits):
-        operands = _operands(q[..., rows, :], k[..., cols, :], v[..., cols, :], dq.dtype)
-        out, grad_out, lse = (
-            x[..., rows, :].to(dq.dtype).flatten(0, 1).contiguous() for x in saved
-        )
-        parts = _attend_backward(
-            grad_out, *operands, out, lse.squeeze(-1), 0.0, triangular,
-            attn_mask=_bias(mask, q, operands[1]), scale=scale,
-        )  # fmt: skip
-        block_dq, block_dk, block_dv = (part.unflatten(0, q.shape[:2]) for part in parts)
-        dq[..., rows, :] += block_dq
-        dk[..., cols, :] += block_dk.sum(2)
-        dv[..., cols, :] += block_dv.sum(2)
+    parts = _parts(q, k, logits)
+    for rows, cols, part in parts:
+        inputs = (q[..., rows, :], k[..., cols, :], v[..., cols, :])
+        out, grad_out, lse = (x[..., rows, :] for x in saved)
+        sums = (dq[..., rows, :], dk[..., cols, :], dv[..., cols, :])
+        add_gradients(inputs, (out, grad_out, lse), sums, part)
+    if parts:
+        return
+    scale, triangular, mask = logits
+    operands = _operands(q, k, v, dq.dtype)
+    bias = _bias(mask, q, operands[1])
+    out, grad_out, lse = (x.to(dq.dtype).flatten(0, 1).contiguous() for x in saved)
+    forward = (*operands, out, lse.squeeze(-1), 0.0, triangular)
+    gradients = _attend_backward(grad_out, *forward, attn_mask=bias, scale=scale)
+    block_dq, block_dk, block_dv = (x.unflatten(0, q.shape[:2]) for x in gradients)
+    dq += block_dq
+    dk += block_dk.sum(2)
+    dv += block_dv.sum(2)
 
 
-def _parts(
-    num_queries: int, num_keys: int, logits: Logits, row: int = 0, col: int = 0
-) -> Iterator[tuple[slice, slice, Logits]]:
-    """Yield rows, columns and logits of a block, a large triangle in parts.
+def _parts(q: torch.Tensor, k: torch.Tensor, logits: Logits) -> list[tuple[slice, slice, Logits]]:
+    """Cut a large triangle into two of half the size and the rectangle between them, else nothing.
 
-    The operator computes a triangle of up to 512 keys as if it were a square, so we cut it into two
-    triangles of half the size and the rectangle between them.
+    The operator computes a triangle of up to 512 keys as if it were a square.
     """
+    num_queries, num_keys = q.shape[-2], k.shape[-2]
     half = num_queries // 2
     if not logits.triangular or half < FEW_QUERIES or half >= num_keys:
-        cols = slice(col, col + num_keys)
-        mask = None if logits.mask is None else logits.mask[..., cols]
-        yield slice(row, row + num_queries), cols, logits._replace(mask=mask)
-        return
-    rest, full = num_queries - half, logits._replace(triangular=False)
-    yield from _parts(half, half, logits, row, col)
-    yield from _parts(rest, half, full, row + half, col)
-    yield from _parts(rest, num_keys - half, logits, row + half, col + half)
+        return []
+    upper, lower = slice(half), slice(half, None)
+    left, right = (
+        logits if logits.mask is None else logits._replace(mask=logits.mask[..., cols])
+        for cols in (upper, lower)
+    )
+    return [
+        (upper, upper, left),
+        (lower, upper, left._replace(triangular=False)),
+        (lower, lower, right),
+    ]
 
 
 def _operands(

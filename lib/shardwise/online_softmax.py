@@ -69,8 +69,8 @@ def absorb_block(  # noqa: PLR0913 - a block, a state and the mask
     With logits s = scale · q kᵀ and m' = max(m, max_j s_j), for each query:
     ell ← ell·exp(m - m') + Σ_j exp(s_j - m'),  o ← o·exp(m - m') + Σ_j exp(s_j - m')·v_j,  m ← m'.
 
-    A block in which the mask hides every key of a query leaves its ell and o alone (m, if it was
-    -inf, becomes the lowest finite number). Scores are formed in tiles of about 2²⁰ at most.
+    A block in which the mask hides every key of a query leaves its state alone. Scores are formed
+    in tiles of about 2²⁰ at most.
     A logit of +inf or NaN makes its query NaN, as softmax does. A hidden key does nothing, but
     a NaN or Inf in its value may: 0·NaN is NaN. Not differentiable: `ring_attention` is.
 
@@ -109,12 +109,16 @@ def absorb_block(  # noqa: PLR0913 - a block, a state and the mask
         mask = mask.expand(shape)
     logits = (softmax_scale(scale, q.shape[3]), check_flag("causal", causal))
     groups = (k.shape[1], q.shape[1] // k.shape[1])
-    views = [torch.unflatten(x, 1, groups) for x in (q, m.unsqueeze(-1), ell.unsqueeze(-1), o)]
+    before = m.mul(_attention_tiles.LOG2_E).clamp_(min=torch.finfo(m.dtype).min)
+    after = before.clone()
+    states = (q, after.unsqueeze(-1), ell.unsqueeze(-1), o)
+    views = [torch.unflatten(x, 1, groups) for x in states]
     seen = None if mask is None else torch.unflatten(mask, 1, groups)
     with torch.autocast(q.device.type, enabled=False):
         _attention_tiles.absorb(
             views[0], k, v, tuple(views[1:]), _attention_tiles.Logits(*logits, seen)
         )
+    m.copy_(torch.where(after <= before, m, after * _attention_tiles.LN_2))
     return m, ell, o
 
 
@@ -144,5 +148,6 @@ def finish_softmax(
         ([[[[1.0, 1.0]]]], 4.0)
     """
     check_sums(m, ell, o)
-    out, lse = _attention_tiles.finish((m.unsqueeze(-1), ell.unsqueeze(-1), o.clone()))
+    state = (m.mul(_attention_tiles.LOG2_E).unsqueeze(-1), ell.unsqueeze(-1), o.clone())
+    out, lse = _attention_tiles.finish(state)
     return out, lse.squeeze(-1)

@@ -59,7 +59,7 @@ def test_blocks_in_any_order_and_with_any_mask_make_the_softmax(
     assert all(torch.equal(a, b) for a, b in zip(kept, state, strict=True))
     wanted, wanted_lse = whole(q, k, v, mask, scale)
     wide = state[2].dtype
-    logit = rounding_bound(wide, 8, 3 * 5 * 5 * max(1.0, abs(scale or 0)))
+    logit = rounding_bound(wide, 8 + 2 * len(blocks), 3 * 5 * 5 * max(1.0, abs(scale or 0)))
     bound = rounding_bound(wide, sum(blocks) + 64, 5.0) + 2 * 5 * logit
     for mine, theirs in ((out, wanted), (lse, wanted_lse)):
         assert mine.dtype == wide
@@ -82,7 +82,7 @@ def test_a_hidden_block_changes_nothing(bits):
     q, k, v = normal(2, (1, 1, 3, 2), (1, 1, 4, 2), (1, 1, 4, 2))
     hidden = torch.zeros(4, dtype=torch.bool)
     m, ell, o = absorb_block(q, k, v, *start_softmax(q, v), mask=hidden)
-    assert m.eq(torch.finfo(m.dtype).min).all()
+    assert m.eq(-torch.inf).all()
     assert not ell.any()
     assert not o.any()
     late = absorb_block(q, k, v, m, ell, o)
@@ -100,7 +100,7 @@ def test_the_update_is_the_one_of_the_text():
     state = start_softmax(q, v)
     assert [x.item() for x in state] == [-torch.inf, 0, 0]
     absorb_block(q, k[:, :, :1], v[:, :, :1], *state, scale=1)
-    assert [x.item() for x in state] == [2, 1, 10]
+    assert [x.item() for x in state] == pytest.approx([2, 1, 10])
     absorb_block(q, k[:, :, 1:], v[:, :, 1:], *state, scale=1)
     decay = torch.exp(torch.tensor(-1.0)).item()
     assert [x.item() for x in state] == pytest.approx([3, 1 + decay, 20 + 10 * decay])
