@@ -363,6 +363,7 @@ def test_a_widget_that_is_taken_away_leaves_no_timer(open_page: Any) -> None:
         ("?ring=9,0", "devices must be from 2 to 8"),
         ("?ring=4,7", "4 devices have steps 0 to 6"),
         ("?ring=<b>", "two whole numbers"),
+        (f"?ring={'x' * 20_000}", "…, which is ignored: it must be two whole numbers"),
     ],
 )
 def test_a_bad_address_is_said_and_ignored(open_page: Any, query: str, message: str) -> None:
@@ -371,6 +372,66 @@ def test_a_bad_address_is_said_and_ignored(open_page: Any, query: str, message: 
     expect(ring(page).locator("output")).to_contain_text("Start: 4 devices")
     ring(page).get_by_role("slider", name="Step").press("ArrowRight")
     expect(ring(page).locator(".sw-message")).to_have_text("")
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [
+        ("MemoryBudget", '{"devices": 0}'),
+        ("MemoryBudget", '{"params": "x"}'),
+        ("MemoryBudget", '{"stage": 9}'),
+        ("MemoryBudget", '{"recipes": null}'),
+        ("RingAllReduce", '{"step": null}'),
+        ("RingAllReduce", '{"devices": 9}'),
+        ("RingAllReduce", '{"runs": {"4": {}}}'),
+    ],
+)
+def test_a_damaged_state_leaves_the_first_frame(open_page: Any, kind: str, damage: str) -> None:
+    page = open_page()
+    same, failure = page.evaluate(
+        """([kind, damage]) => {
+          const figure = document.querySelector(`figure[data-widget="${kind}"]`).cloneNode(true);
+          const state = figure.querySelector('script');
+          state.textContent = JSON.stringify({ ...JSON.parse(state.textContent), ...JSON.parse(damage) });
+          delete figure.dataset.ready;
+          document.querySelector('main').append(figure);
+          const before = figure.innerHTML;
+          let failure = '';
+          try { shardwiseWidgets.mount(figure); } catch (error) { failure = error.message; }
+          return [before === figure.innerHTML && figure.dataset.ready === undefined, failure];
+        }""",
+        [kind, damage],
+    )
+    assert same
+    assert re.search(r"must be|have steps", failure)
+
+
+def test_a_script_that_sets_nonsense_changes_no_drawing(open_page: Any) -> None:
+    page = open_page()
+    page.evaluate(
+        """() => {
+          const figure = document.querySelector('figure[data-widget="RingAllReduce"]');
+          figure.querySelector('.shardwise-mount').replaceChildren();
+          const state = JSON.parse(figure.querySelector('script').textContent);
+          const heard = {};
+          window.model = {
+            get: (name) => state[name],
+            set(name, value) { state[name] = value; heard[`change:${name}`]?.(); },
+            on(event, handler) { heard[event] = handler; },
+            off() {},
+            save_changes() {},
+          };
+          shardwiseWidgets.mount(figure, model);
+          model.set('step', 2);
+        }"""
+    )
+    expect(ring(page).locator("output")).to_contain_text("Step 2 of 6")
+    drawn = text_of(ring(page))
+    for name, value in (("step", "NaN"), ("devices", "0"), ("step", "'x'")):
+        page.evaluate(f"model.set('{name}', {value})")
+        assert text_of(ring(page)) == drawn
+    page.evaluate("model.set('step', 3), model.set('devices', 4)")
+    expect(ring(page).locator("output")).to_contain_text("Step 3 of 6")
 
 
 def freeze(page: Page) -> None:

@@ -117,3 +117,27 @@ test('an address that is wrong says what is', () => {
     assert.throws(() => widget.fromAddress(text, base), message, text);
   }
 });
+
+test('a message shows the beginning of what is wrong, however long it is', () => {
+  const long = 'x'.repeat(20_000);
+  for (const text of [`${long},64,0,80,2-2-12,0`, `7e9,64,0,80,${long},0`]) {
+    assert.throws(() => widget.fromAddress(text, base), (error) => /x{39}…$/.test(String(error)) && String(error).length < 200);
+  }
+});
+
+test('only a state that a control or a kernel can make is sound', () => {
+  widget.check(base);
+  for (const [change, message] of /** @type {[object, RegExp][]} */ ([
+    ...[NaN, 'x', '7.5e9', null, undefined, 1e7, 1e13, 1e9 + 0.5].map((params) => [{ params }, /^parameters must be/]),
+    ...[0, -1, 1.5, 4097, NaN, '64', null].map((devices) => [{ devices }, /^devices must be/]),
+    ...[9, -1, '1', true, null, NaN].map((stage) => [{ stage }, /^stage must be/]),
+    ...[0, 81, '80', Infinity].map((gpu) => [{ gpu }, /^GPU must be/]),
+    ...[-1, 193, NaN, Infinity, '3', null].map((activations) => [{ activations }, /^activations must be/]),
+    ...['1+1', 0, null].map((recipe) => [{ recipe }, /^there is no recipe/]),
+    ...[null, {}, 'x', [null], [{ ...recipes[0], grads: NaN }], [{ ...recipes[0], optimizer: '12' }], [{ name: '2+2+12' }]].map(
+      (list) => [{ recipes: list }, /^recipes must be/],
+    ),
+  ])) {
+    assert.throws(() => widget.check(/** @type {any} */ ({ ...base, ...change })), ({ message: said }) => message.test(said), JSON.stringify(change));
+  }
+});

@@ -97,3 +97,25 @@ test('what goes into the address comes back, and what is wrong is said', () => {
     assert.throws(() => widget.fromAddress(text, state(0)), message, text);
   }
 });
+
+test('only a state that a control or a kernel can make is sound', () => {
+  for (const step of [0, 1, 2]) widget.check(state(step));
+  widget.check({ devices: 5, step: 8, steps: run }); // the kernel hasn't recorded the ring of five yet
+  for (const devices of [0, 1, 9, 2.5, '2', NaN, null, undefined]) {
+    assert.throws(() => widget.check(/** @type {any} */ ({ ...state(0), devices })), /^Error: devices must be/, String(devices));
+  }
+  for (const step of [-1, 3, 0.5, '1', NaN, Infinity, null, undefined]) {
+    assert.throws(() => widget.check(/** @type {any} */ ({ ...state(0), step })), /^Error: 2 devices have steps/, String(step));
+  }
+  const [first, second] = run.steps;
+  const sent = (/** @type {unknown[]} */ transfer) => [{ ...first, transfers: [transfer, first.transfers[1]] }, second];
+  for (const steps of [
+    undefined, null, {}, 'x', { x: 1 }, { ...run, devices: 0 }, { ...run, devices: 3 }, { ...run, bytes: null },
+    { ...run, start: [[1, 2]] }, { ...run, start: [[1, 2], [10, 'x']] }, { ...run, steps: [first] }, { ...run, steps: [first, null] },
+    { ...run, steps: [{ ...first, op: 'x' }, second] }, { ...run, steps: [{ op: first.op }, second] },
+    { ...run, steps: sent([0, 2, 0, 4, 1]) }, { ...run, steps: sent([0, 1, -1, 4, 1]) }, { ...run, steps: sent([0.5, 1, 0, 4, 1]) },
+    { ...run, steps: sent([0, 1, 0, 4, NaN]) }, { ...run, steps: sent([0, 1, 0]) },
+  ]) {
+    assert.throws(() => widget.check(/** @type {any} */ ({ devices: 2, step: 0, steps })), /^Error: steps must be the recording/, JSON.stringify(steps));
+  }
+});

@@ -6,7 +6,9 @@ import { withPlace, withState } from '../../widgets/src/shared/address.js';
 import { nearest, nextStop } from '../../widgets/src/shared/controls.js';
 import { formatBytes, formatCount, plural } from '../../widgets/src/shared/format.js';
 import { ticks } from '../../widgets/src/shared/svg.js';
-import { markup } from '../../widgets/src/shared/text.js';
+import { stateReader } from '../../widgets/src/shared/state.js';
+import { cut, markup } from '../../widgets/src/shared/text.js';
+import { widget as budget } from '../../widgets/src/memory-budget/index.js';
 
 const plain = (/** @type {string} */ text) => text.replaceAll('\u00a0', ' ');
 
@@ -77,4 +79,27 @@ test('a colour that look.json lacks stops the build', () => {
   const look = { text: { light: { fill: '#000000', on: '#ffffff' }, dark: { fill: '#ffffff', on: '#000000' } } };
   assert.equal(withFallbacks('a{color:var(--sw-on-text)}', look), 'a{color:var(--sw-on-text, #ffffff)}');
   assert.throws(() => withFallbacks('a{color:var(--sw-nope)}', look), /nope/);
+});
+
+test('a message shows a value, or its beginning', () => {
+  assert.equal(cut('4,3'), '4,3');
+  assert.equal(cut('😀'.repeat(20_000)), `${'😀'.repeat(39)}…`);
+  assert.deepEqual([null, NaN, undefined, [1]].map(cut), ['null', 'NaN', 'undefined', '1']);
+});
+
+test('what is read is the last sound state, and without one there is no widget', () => {
+  const recipes = [{ name: 'r', params: 2, grads: 2, optimizer: 12, description: '' }];
+  const traits = { params: 7e9, devices: 8, stage: 0, gpu: 80, recipe: 'r', activations: 0, recipes };
+  for (const damage of [{ devices: 0 }, { params: 'x' }, { stage: 9 }, { recipes: undefined }]) {
+    assert.throws(() => stateReader(budget, pageModel({ ...traits, ...damage })), /must be/, JSON.stringify(damage));
+  }
+  const model = pageModel({ ...traits });
+  const read = stateReader(budget, model);
+  model.set('stage', 3);
+  assert.equal(read().stage, 3);
+  model.set('stage', NaN);
+  model.set('devices', 16);
+  assert.deepEqual([read().stage, read().devices], [3, 8]);
+  model.set('stage', 1);
+  assert.deepEqual([read().stage, read().devices], [1, 16]);
 });

@@ -3,6 +3,7 @@ import style from 'drawing.css';
 import MemoryBudget from './memory-budget/index.js';
 import RingAllReduce from './ring-all-reduce/index.js';
 import { FRAME_WIDTH, frame } from './shared/mount.js';
+import { soundState } from './shared/state.js';
 
 /** @type {Record<string, any>} */
 const WIDGETS = { MemoryBudget, RingAllReduce };
@@ -16,7 +17,7 @@ function standalone(svg) {
 /** @param {{ widget: string, state: Record<string, unknown>, id: string }} job */
 function prerender({ widget: name, state: traits, id }) {
   const { widget } = WIDGETS[name];
-  const state = widget.read((/** @type {string} */ trait) => traits[trait]);
+  const state = soundState(widget, (trait) => traits[trait]);
   return {
     title: widget.title,
     // A blank line would end a block of raw HTML for other readers of markdown.

@@ -2,7 +2,7 @@
 import { formatBytes, formatCount, plural } from '../shared/format.js';
 import { mount } from '../shared/mount.js';
 import { swatch, texture, textures, textWidth, ticks } from '../shared/svg.js';
-import { markup } from '../shared/text.js';
+import { cut, markup } from '../shared/text.js';
 import {
   ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, STAGES,
   activationBytes, breakdown, fewestDevices, fits, isSplit, recipeOf,
@@ -157,11 +157,34 @@ const TRAITS = /** @type {const} */ (['params', 'devices', 'stage', 'gpu', 'reci
 /** 7500000000 as 7.5e9, which Python and the address read too. @param {number} count */
 const power = (count) => count.toExponential().replace('+', '');
 
-/** @param {string} text @param {string} what @param {(value: number) => boolean} right @param {string} range */
-function numberIn(text, what, right, range) {
-  const value = Number(text);
-  if (text.trim() === '' || !right(value)) throw new Error(`${what} must be ${range}, not ${text || 'nothing'}`);
+const whole = (/** @type {number} */ n, /** @type {number} */ least, /** @type {number} */ most) => Number.isInteger(n) && n >= least && n <= most;
+
+/** What each number is called, whether one is right, and which are. @type {Record<string, [string, (n: number) => boolean, string]>} */
+const RANGES = {
+  params: ['parameters', (n) => whole(n, MIN_PARAMS, MAX_PARAMS), `a whole number from ${power(MIN_PARAMS)} to ${power(MAX_PARAMS)}`],
+  devices: ['devices', (n) => whole(n, 1, MAX_DEVICES), `a whole number from 1 to ${MAX_DEVICES}`],
+  stage: ['stage', (n) => STAGES.includes(n), `one of ${STAGES.join(', ')}`],
+  gpu: ['GPU', (n) => GPUS.includes(n), `one of ${GPUS.join(', ')}`],
+  activations: ['activations', (n) => Number.isFinite(n) && n >= 0 && n <= LARGEST_GPU, `a number from 0 to ${LARGEST_GPU}`],
+};
+
+/** @param {string} trait @param {number} value @param {unknown} [said] what it was read from */
+function checkNumber(trait, value, said = value) {
+  const [what, right, range] = RANGES[trait];
+  if (!right(value)) throw new Error(`${what} must be ${range}, not ${cut(said) || 'nothing'}`);
   return value;
+}
+
+/** @param {string} trait @param {string} text */
+const numberIn = (trait, text) => checkNumber(trait, text.trim() === '' ? NaN : Number(text), text);
+
+/** @param {unknown} recipes @param {string} recipe @param {string} [said] what it was read from */
+function checkRecipe(recipes, recipe, said = recipe) {
+  const right = (/** @type {any} */ known) =>
+    typeof known?.name === 'string' && typeof known.description === 'string' &&
+    PARTS.every((part) => Number.isFinite(known[part]) && known[part] >= 0);
+  if (!Array.isArray(recipes) || !recipes.every(right)) throw new Error('recipes must be a list of bytes per parameter, each with a name');
+  if (!recipes.some((known) => known.name === recipe)) throw new Error(`there is no recipe ${cut(said)}`);
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
@@ -171,6 +194,10 @@ export const widget = {
   title: 'Memory budget',
   traits: TRAITS,
   read: (get) => /** @type {State} */ (Object.fromEntries(TRAITS.map((trait) => [trait, get(trait)]))),
+  check(state) {
+    for (const trait of Object.keys(RANGES)) checkNumber(trait, /** @type {any} */ (state)[trait]);
+    checkRecipe(state.recipes, state.recipe);
+  },
   controls: (state) => [
     { kind: 'range', name: 'params', label: 'Parameters', stops: PARAMS, value: state.params, text: formatCount(state.params) },
     { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: state.devices, text: state.devices.toLocaleString('en-US') },
@@ -198,15 +225,14 @@ export const widget = {
     const [params, devices, stage, gpu, recipe, activations, ...rest] = text.split(',');
     if (activations === undefined || rest.length) throw new Error('it must be six values: parameters, devices, stage, GPU, recipe, activations');
     const name = recipe.replaceAll('-', '+');
-    if (!recipes.some((known) => known.name === name)) throw new Error(`there is no recipe ${recipe}`);
-    const whole = Number.isInteger;
+    checkRecipe(recipes, name, recipe);
     return {
-      params: numberIn(params, 'parameters', (n) => whole(n) && n >= MIN_PARAMS && n <= MAX_PARAMS, `a whole number from ${power(MIN_PARAMS)} to ${power(MAX_PARAMS)}`),
-      devices: numberIn(devices, 'devices', (n) => whole(n) && n >= 1 && n <= MAX_DEVICES, `a whole number from 1 to ${MAX_DEVICES}`),
-      stage: numberIn(stage, 'stage', (n) => STAGES.includes(n), `one of ${STAGES.join(', ')}`),
-      gpu: numberIn(gpu, 'GPU', (n) => GPUS.includes(n), `one of ${GPUS.join(', ')}`),
+      params: numberIn('params', params),
+      devices: numberIn('devices', devices),
+      stage: numberIn('stage', stage),
+      gpu: numberIn('gpu', gpu),
       recipe: name,
-      activations: numberIn(activations, 'activations', (n) => n >= 0 && n <= LARGEST_GPU, `a number from 0 to ${LARGEST_GPU}`),
+      activations: numberIn('activations', activations),
     };
   },
   code: ({ params, devices, stage, gpu, recipe, activations }) =>

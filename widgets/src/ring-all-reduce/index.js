@@ -3,8 +3,8 @@
 import { formatBytes } from '../shared/format.js';
 import { mount } from '../shared/mount.js';
 import { texture, textures } from '../shared/svg.js';
-import { markup } from '../shared/text.js';
-import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from './model.js';
+import { cut, markup } from '../shared/text.js';
+import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, checkRun, doneCells, gridAfter, lastStep, phaseAfter, sentBy } from './model.js';
 
 /** @typedef {import('./model.js').Run} Run */
 /** @typedef {{ devices: number, step: number, steps: Run }} State */
@@ -136,6 +136,13 @@ const alt = ({ steps: run, step }) =>
   `Ring all-reduce over ${run.devices} devices after step ${Math.min(step, run.steps.length)} of ${run.steps.length}: ` +
   gridAfter(run, step).map((row, device) => `device ${device} holds ${row.map(({ value, done }) => `${value}${done ? ' (finished)' : ''}`).join(', ')}`).join('; ');
 
+/** @param {number} devices @param {number} step */
+function checkPlace(devices, step) {
+  if (!DEVICES.includes(devices)) throw new Error(`devices must be from ${MIN_DEVICES} to ${MAX_DEVICES}, not ${cut(devices)}`);
+  const last = lastStep(devices);
+  if (!Number.isInteger(step) || step < 0 || step > last) throw new Error(`${devices} devices have steps 0 to ${last}, not ${cut(step)}`);
+}
+
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
   name: 'RingAllReduce',
@@ -144,6 +151,10 @@ export const widget = {
   traits: ['devices', 'step', 'steps', 'runs'],
   // A page brings the runs of every ring that its control reaches; a kernel records the one that is asked for.
   read: (get) => ({ devices: get('devices'), step: get('step'), steps: get('runs')?.[get('devices')] ?? get('steps') }),
+  check({ devices, step, steps: run }) {
+    checkPlace(devices, step);
+    checkRun(run);
+  },
   controls: ({ devices, step, steps: run }) => [
     { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: String(devices) },
     {
@@ -167,9 +178,7 @@ export const widget = {
   fromAddress(text) {
     const [devices, step] = text.split(',').map(Number);
     if (!/^\d+,\d+$/.test(text)) throw new Error('it must be two whole numbers: devices, step');
-    if (devices < MIN_DEVICES || devices > MAX_DEVICES) throw new Error(`devices must be from ${MIN_DEVICES} to ${MAX_DEVICES}`);
-    const last = 2 * (devices - 1);
-    if (step > last) throw new Error(`${devices} devices have steps 0 to ${last}`);
+    checkPlace(devices, step);
     return { devices, step };
   },
   code: ({ devices, step }) => `RingAllReduce(devices=${devices}, step=${step})`,

@@ -21,6 +21,27 @@ export const MIN_DEVICES = 2;
 export const MAX_DEVICES = 8;
 export const DEVICES = Array.from({ length: MAX_DEVICES - MIN_DEVICES + 1 }, (_, i) => MIN_DEVICES + i);
 
+/** @param {number} devices */
+export const lastStep = (devices) => 2 * (devices - 1);
+
+/** Whether a value is a list of so many entries that are all right.
+ * @param {unknown} value @param {number} length @param {(entry: any) => boolean} right */
+const isList = (value, length, right) => Array.isArray(value) && value.length === length && value.every(right);
+
+/** Throws unless a recording is whole, so that its replay can't fail on the way. @param {any} run */
+export function checkRun(run) {
+  const n = run?.devices;
+  const one = (/** @type {unknown} */ index) => Number.isInteger(index) && Number(index) >= 0 && Number(index) < n;
+  const whole =
+    DEVICES.includes(n) &&
+    Number.isFinite(run.bytes) &&
+    isList(run.start, n, (row) => isList(row, n, Number.isFinite)) &&
+    isList(run.steps, lastStep(n), (step) =>
+      ['reduce_scatter', 'all_gather'].includes(step?.op) &&
+      isList(step.transfers, n, (transfer) => isList(transfer, 5, Number.isFinite) && transfer.slice(0, 3).every(one)));
+  if (!whole) throw new Error('steps must be the recording of a ring all-reduce');
+}
+
 /** @param {Run} run @returns {Cell[][]} */
 const beginning = (run) =>
   run.start.map((row, device) => row.map((value) => ({ value, from: [device], done: false, spent: false })));

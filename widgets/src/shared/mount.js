@@ -4,7 +4,8 @@ import { controlBar, nextStop, showControls, showPlaying } from './controls.js';
 import { copyText } from './copy.js';
 import { makeMessage } from './message.js';
 import { makePlayer } from './player.js';
-import { markup } from './text.js';
+import { stateReader } from './state.js';
+import { cut, markup } from './text.js';
 import { watchTheme } from './theme.js';
 
 /** @typedef {import('./types.d.ts').Model} Model */
@@ -47,7 +48,7 @@ export function mount(widget, { model, el, signal: outer, addressKey }) {
   const stopAll = () => control.abort();
   outer.addEventListener('abort', stopAll, { signal });
   const id = newId();
-  const read = () => widget.read((trait) => model.get(trait));
+  const read = stateReader(widget, model);
   const problem = addressKey ? applyAddress(widget, model, addressKey, read()) : '';
   let state = read();
 
@@ -166,7 +167,7 @@ function applyAddress(widget, model, key, state) {
     for (const [name, value] of Object.entries(widget.fromAddress(text, state))) model.set(name, value);
     return '';
   } catch (error) {
-    return `The address says ${key}=${text}, which is ignored: ${/** @type {Error} */ (error).message}`;
+    return `The address says ${key}=${cut(text)}, which is ignored: ${/** @type {Error} */ (error).message}`;
   }
 }
 

@@ -6,6 +6,14 @@ const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '
 /** @param {unknown} value */
 export const escape = (value) => String(value).replace(/[&<>"']/g, (sign) => ENTITIES[sign]);
 
+const LONGEST = 40;
+
+/** A value as a message shows it. @param {unknown} value */
+export function cut(value) {
+  const signs = [...String(value)];
+  return signs.length <= LONGEST ? signs.join('') : `${signs.slice(0, LONGEST - 1).join('')}…`;
+}
+
 /** Markup that is already safe. */
 export class Markup {
   /** @param {string} text */

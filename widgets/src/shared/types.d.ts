@@ -67,6 +67,8 @@ export interface Widget<S extends Record<string, any>> {
   /** Traits that are read; the state is rebuilt when any of them changes. */
   traits: readonly string[];
   read(get: (trait: string) => any): S;
+  /** Throws an Error that names the trait if the state is none that the controls or a kernel can make. */
+  check(state: S): void;
   controls(state: S): Control[];
   /** Traits to set when a control moves. */
   change(state: S, name: string, value: number | string): Partial<S>;
