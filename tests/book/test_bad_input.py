@@ -417,7 +417,7 @@ def test_strange_inline_outputs(outputs: list[dict[str, Any]], message: str) -> 
 
 
 def test_half_a_character(tmp_path: Path) -> None:
-    with pytest.raises(BookError, match="one.qmd:3: .*lone surrogate"):
+    with pytest.raises(BookError, match=r"one\.qmd:3: .*lone surrogate"):
         Composed("one.qmd").add("\ud800", 3)
     assert not list(tmp_path.iterdir())
 

@@ -109,6 +109,59 @@ FAULTS = {
         '<meta http-equiv="Refresh" content="0; url=https://example.org/r">',
         "example.org/r",
     ),
+    "start of all addresses": ('<base href="https://example.org/">', "example.org/"),
+    "page in an attribute": (
+        "<iframe title='x' srcdoc='<img src=https://example.org/i.png>'></iframe>",
+        "example.org/i.png",
+    ),
+    "page in an address": (
+        '<iframe title="x" src="data:text/html,%3Cimg src=https://example.org/i.png%3E"></iframe>',
+        "example.org/i.png",
+    ),
+    "page in base64": (
+        '<iframe title="x" src="data:text/html;base64,PGltZyBzcmM9Imh0dHBzOi8vZXhhbXBsZS5vcmcvaSI+"></iframe>',
+        "example.org/i",
+    ),
+    "program in a link": (
+        "<a href=\"javascript:fetch('https://example.org/j')\">x</a>",
+        "example.org/j",
+    ),
+    "program in an attribute": (
+        "<p onload=\"this.a='https://example.org/o'\">x</p>",
+        "example.org/o",
+    ),
+    "program that shows an image": (
+        "<script>new Image().src='https://example.org/n'</script>",
+        "example.org/n",
+    ),
+    "drawing's script": (
+        '<svg role="img" aria-label="A"><script href="https://example.org/s.js"></script></svg>',
+        "example.org/s.js",
+    ),
+    "type in capitals": (
+        '<script type="Text/JavaScript">fetch("https://example.org/t")</script>',
+        "example.org/t",
+    ),
+    "import map": (
+        '<script type="importmap">{"imports": {"a": "https://example.org/a.js"}}</script>',
+        "example.org/a.js",
+    ),
+    "speculation rules": (
+        '<script type="speculationrules">{"prefetch": [{"urls": ["https://example.org/p"]}]}</script>',
+        "example.org/p",
+    ),
+    "ping": ('<a href="other.html" ping="https://example.org/p">x</a>', "example.org/p"),
+    "form": ('<form action="https://example.org/f"></form>', "example.org/f"),
+    "background": ('<table background="https://example.org/b.png"></table>', "example.org/b.png"),
+    "fill": (
+        '<svg role="img" aria-label="A"><g fill="url(https://example.org/f.svg#a)"/></svg>',
+        "example.org/f.svg",
+    ),
+    "set of images": (
+        "<style>a { background: image-set('https://example.org/i.png' 1x) }</style>",
+        "example.org/i.png",
+    ),
+    "escapes": ("<style>a { background: u\\72l(https://example.org/e) }</style>", "example.org/e"),
     "no address": ('<a href="http://[">x</a>', "the address http://[ cannot be read"),
     "repeated id": ('<p id="a">x</p><p id="a">y</p>', "id 'a' occurs 2 times"),
     "link without a name": ('<p><a href="other.html"></a></p>', "a link has no name"),

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -293,3 +294,32 @@ def test_paper_is_light_and_shows_what_is_folded(visit, tiny_site):
     page.emulate_media(media="screen")
     expect(page.locator("body")).to_have_class("quarto-dark")
     expect(page.get_by_text("Inside the tip.")).to_be_hidden()
+
+
+ASKING = """<table background="http://asked.invalid/table"><tr><td>x</td></tr></table>
+<script>new Image().src = 'http://asked.invalid/image'; fetch('http://asked.invalid/fetch').catch(() => {});
+addEventListener('load', () => { document.title = 'asked' })</script>"""
+
+
+@pytest.mark.parametrize("from_disk", [True, False])
+def test_a_page_that_asks_elsewhere_gets_no_answer_and_sends_no_request(
+    browser, tiny_site, tmp_path, from_disk
+):
+    book = tmp_path / "book"
+    shutil.copytree(tiny_site, book)
+    path = book / "index.html"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("</main>", ASKING + "</main>"), "utf-8"
+    )
+    page = browser.new_page()
+    sent = []
+    page.route(
+        "http://asked.invalid/**", lambda route: (sent.append(route.request.url), route.abort())
+    )
+    with served(book) as address:
+        page.goto(path.as_uri() if from_disk else address + "/index.html")
+        expect(page).to_have_title("asked")
+        page.wait_for_load_state("networkidle")
+    assert sent == []
+    assert page.evaluate("document.styleSheets.length") > 0
+    page.close()
