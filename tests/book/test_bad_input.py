@@ -284,8 +284,27 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
 
 def test_a_page_that_the_check_refuses(tmp_path: Path) -> None:
     text = '# One\n\n```{=html}\n<script src="https://example.org/a.js"></script>\n```\n'
-    book = Book(tmp_path, {"one.qmd": text})
-    assert any("example.org" in problem.message for problem in book.problems())
+    (problem,) = Book(tmp_path, {"one.qmd": text}).problems()
+    assert (problem.file, problem.line) == ("one.qmd", 4)
+    assert problem.message.startswith("its page one.html: ")
+    assert "example.org" in problem.message
+
+
+def test_a_stylesheet_that_the_check_refuses(tmp_path: Path) -> None:
+    book = Book(tmp_path, {})
+    book.write("style.css", "\n@import 'https://example.org/a.css';\n")
+    (problem,) = book.problems()
+    assert (problem.file, problem.line) == ("style.css", 2)
+
+
+def test_titles_and_notes_get_into_nobodys_way(tmp_path: Path) -> None:
+    names = ("Main", "Menu", "Toc", "Announce", "Search box")
+    text = "".join(f"## {name}\n\n" for name in names)
+    book = Book(tmp_path, {"one.qmd": f"# One\n\n{text}## A [link](#main)^[A note.]\n"})
+    book.build()
+    book.write("one.qmd", "# One^[A note.]\n")
+    (problem,) = book.problems()
+    assert (problem.line, "footnote" in problem.message) == (1, True)
 
 
 @pytest.mark.parametrize("kind", ["file", "project", "strange"])

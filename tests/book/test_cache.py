@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from book.books import Book, is_running
 
+from shardwise_book.execute import causes_key
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -76,6 +78,26 @@ def test_other_causes(book: Book, cause: str) -> None:
     book.build()
     book.write(cause, "changed")
     assert (book.build().executed, runs(book)) == (["one.qmd"], 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("lib/data.json", True),
+        ("lib/a/b.txt", True),
+        ("widgets/package.json", True),
+        ("widgets/build.mjs", True),
+        ("pyproject.toml", True),
+        ("widgets/node_modules/a.js", False),
+        ("lib/__pycache__/a.pyc", False),
+        ("other/a.json", False),
+    ],
+)
+def test_which_files_are_causes(tmp_path: Path, name: str, *, counts: bool) -> None:
+    before = causes_key(tmp_path)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("new", encoding="utf-8")
+    assert (causes_key(tmp_path) != before) == counts
 
 
 READING = """# Reading

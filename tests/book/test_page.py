@@ -30,9 +30,9 @@ def test_landmarks_one_title_and_a_way_past_the_navigation(tiny_site: Path, href
     page = soup(tiny_site, href)
     assert len(page.find_all("main")) == len(page.find_all("h1")) == 1
     assert page.find("h1").find_parent("main")
-    assert page.select_one('form[role="search"] label[for="search-box"]')
+    assert page.select_one('form[role="search"] label[for="sw-search-box"]')
     assert page.select_one('nav[aria-label="Chapters"]')
-    assert page.find("body").find("a")["href"] == "#main"
+    assert page.find("body").find("a")["href"] == "#sw-main"
     assert page.find("html")["lang"] == "en"
 
 
@@ -50,7 +50,7 @@ def test_the_contents_of_the_page_are_nested(tiny_site: Path):
 def test_the_first_page_has_no_contents_of_the_page(tiny_site: Path):
     page = soup(tiny_site, "index.html")
     assert page.select_one("nav.toc") is None
-    assert page.select_one(".menu-toggle")["aria-controls"] == "menu"
+    assert page.select_one(".menu-toggle")["aria-controls"] == "sw-menu"
 
 
 def test_previous_and_next_only_where_there_is_one(tiny_site: Path):

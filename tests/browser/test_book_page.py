@@ -48,7 +48,7 @@ def test_the_theme_is_chosen_kept_and_there_before_anything_is_painted(visit, ti
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     expect(toggle).to_have_accessible_name("Colour theme: dark. Change to as the system")
-    expect(page.locator("#announce")).to_have_text("Colour theme: dark")
+    expect(page.locator("#sw-announce")).to_have_text("Colour theme: dark")
     background = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(background) == "rgb(20, 24, 29)"
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
@@ -81,7 +81,7 @@ def test_the_code_is_copied_as_it_stands(visit, address):
     )
     box = page.locator("div.sourceCode", has_text="okapi")
     box.get_by_role("button", name="Copy the code").click()
-    expect(page.locator("#announce")).to_have_text("Code copied")
+    expect(page.locator("#sw-announce")).to_have_text("Code copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("# A comment that explains why")
     assert copied.endswith('print(f"{okapi(7.5e9):.2f} GB", okapi)')
@@ -96,7 +96,7 @@ def test_copying_works_where_the_clipboard_is_refused(visit, tiny_site):
     )
     page.goto((tiny_site / "chapter/memory.html").as_uri())
     page.locator(".code-box .copy-code").click()
-    expect(page.locator("#announce")).to_have_text("Code copied")
+    expect(page.locator("#sw-announce")).to_have_text("Code copied")
     assert page.evaluate("window.copied") == "plain text in a box"
 
 
@@ -123,7 +123,7 @@ def test_search_by_keyboard_finds_words_of_callouts_and_code(visit, address):
     page.keyboard.press("ArrowUp")
     expect(box).to_be_focused()
     page.keyboard.press("Escape")
-    expect(page.locator("#search-panel")).to_be_hidden()
+    expect(page.locator("#sw-search-panel")).to_be_hidden()
     expect(box).to_have_value("")
     page.keyboard.type("okapi")
     expect(results).to_have_count(1)
@@ -155,7 +155,7 @@ def test_search_from_disk_says_what_it_needs(visit, tiny_site):
     expect(page.locator(".search-status")).to_contain_text("needs a web server")
     expect(page.locator(".search-status")).to_contain_text("make serve")
     page.keyboard.press("Tab")
-    expect(page.locator("#search-panel")).to_be_hidden()
+    expect(page.locator("#sw-search-panel")).to_be_hidden()
 
 
 def test_search_without_an_index_says_so(visit, address):

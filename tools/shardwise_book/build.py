@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -34,7 +35,7 @@ from shardwise_book.pages import write_pages
 from shardwise_book.scan import Chapter, Line, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.progress import TaskID
 
@@ -104,7 +105,7 @@ def _build(root: Path, output: Path | None, console: Console) -> Report:
         write_pages(config, converted, targets, new)
         (new / MARK).write_text("Built by python -m shardwise_book build.\n", encoding="utf-8")
         search.index(new)
-        raise_any(check.check_site(new))
+        raise_any(_at_sources(check.check_site(new), composed))
         put(new, target, space / "old")
     files = digests(root, image_files(config, converted))
     for done in executed:
@@ -155,6 +156,21 @@ def _convert(
     work = zip(chapters, composed, numbers, strict=True)
     converted = _each("converting it", config.chapters, work, lambda item: convert(book, *item))
     return converted, references
+
+
+def _at_sources(problems: list[Problem], chapters: list[Composed]) -> Iterator[Problem]:
+    """Name the files that an author can change instead of the pages, which are gone by then."""
+    by_page = {crossref.page_of(chapter.file): chapter for chapter in chapters}
+    for found in problems:
+        chapter = by_page.get(found.file)
+        if chapter is None:
+            yield replace(found, file=found.file.removeprefix("assets/book/"))
+            continue
+        named = re.findall(r"'([^']+)'|(\S*[/#@]\S+)", found.message)
+        lines = (chapter.find(quoted or address) for quoted, address in named)
+        line = next((line for line in lines if line), None)
+        message = f"its page {found.file}: {found.message}"
+        yield Problem(chapter.file, line, message, found.remedy)
 
 
 def _has_references(chapter: Chapter) -> bool:

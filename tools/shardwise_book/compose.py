@@ -45,7 +45,11 @@ class Composed:
 
     def locate(self, needle: str) -> int:
         """Return the chapter's first line with the text, outside code if possible, else 1."""
-        return min(self._hits(needle), default=(False, 1))[1]
+        return self.find(needle) or 1
+
+    def find(self, needle: str) -> int | None:
+        """Return that line, or None where no line holds the text."""
+        return min(self._hits(needle), default=(False, None))[1]
 
     def locate_last(self, needle: str) -> int:
         """Return the chapter's last such line."""

@@ -8,12 +8,13 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardwise_book.files import read_json, write_beside
+from shardwise_book.reads import is_ours
 
 if TYPE_CHECKING:
     from shardwise_book.scan import Chapter
@@ -24,12 +25,11 @@ Progress = Callable[[int], None]
 CACHE = Path(".shardwise/cache")
 # What a cell may import, or have another program read; what it opens itself is noted as it runs.
 CAUSES = (
-    "lib/**/*.py",
-    "widgets/shardwise_widgets/**/*",
-    "widgets/src/**/*",
     "chapter/**/*.py",
     "requirements.lock",
+    "pyproject.toml",
 )
+CAUSE_FOLDERS = ("lib", "widgets")
 OWN_CAUSES = ("kernel.py", "scan.py", "quote.py", "reads.py")
 
 
@@ -52,7 +52,15 @@ def causes_key(root: Path) -> str:
     """Return a digest of everything but the chapter itself that can change a cell's output."""
     own = (Path(__file__).parent / name for name in OWN_CAUSES)
     inside = (path for pattern in CAUSES for path in root.glob(pattern))
-    return digest(root, [*own, *inside], f"{sys.version} {platform.machine()}")
+    whole = (path for folder in CAUSE_FOLDERS for path in _files(root / folder))
+    return digest(root, [*own, *inside, *whole], f"{sys.version} {platform.machine()}")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, but those that tools keep there."""
+    for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if is_ours(name)]
+        yield from (Path(base, name) for name in names)
 
 
 def digest(root: Path, files: Iterable[Path], *more: str) -> str:

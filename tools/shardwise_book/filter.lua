@@ -321,12 +321,21 @@ local function link(element)
 end
 
 -- After everything is numbered: the page's contents, and the numbers before the headings.
+local function plain(inlines)
+  -- Without what may stand in a page once: notes, links and anchors.
+  return inlines:walk {
+    Note = function() return {} end,
+    Link = function(link) return link.content end,
+    Span = function(span) span.identifier = '' return span end,
+  }
+end
+
 local function heading(element)
   local number = element.attributes['data-number']
   if not element.classes:includes 'unlisted' then
     data.headings:insert {
       id = element.identifier, level = element.level, number = number,
-      title = html { pandoc.Plain(element.content) },
+      title = html { pandoc.Plain(plain(element.content)) },
     }
   end
   if not number then return nil end
@@ -340,6 +349,9 @@ local function take_title(doc)
     if block.t == 'Header' and block.level == 1 then
       inspect(block, pandoc.List { 'unnumbered' }, pandoc.List {}, 'heading')
       doc.blocks:remove(at)
+      block.content:walk { Note = function()
+        problem('# ', 'a footnote stands in the title of a chapter', 'put it into the text')
+      end }
       local id = block.identifier
       if label_kind(id) == 'sec' then
         data.labels:insert { id = id, kind = 'chapter', number = config.chapter }

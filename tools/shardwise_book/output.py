@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardwise_book.errors import BookError, Problem
+
+try:
+    import fcntl
+except ImportError:  # not on Windows; leftovers are swept there without waiting
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +50,33 @@ def space_beside(root: Path, target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     place = root / WORK if target.is_relative_to(root) else target.parent
     place.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".shardwise-book-", dir=place) as folder:
-        yield Path(folder)
+    prefix = f".shardwise-book-{target.name}-"
+    with _alone_in(place):
+        for left in place.glob(f"{glob.escape(prefix)}*"):
+            _sweep(left, target)
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=place) as folder:
+            yield Path(folder)
+
+
+@contextmanager
+def _alone_in(place: Path) -> Iterator[None]:
+    """Wait until no other build works in the folder; one that was killed holds nothing."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(left: Path, target: Path) -> None:
+    """Remove what a killed build left, and put the book back that it had moved away."""
+    if (left / "old").is_dir() and not target.exists():
+        (left / "old").rename(target)
+    shutil.rmtree(left, ignore_errors=True)
 
 
 def put(new: Path, target: Path, old: Path) -> None:

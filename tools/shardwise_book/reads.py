@@ -32,13 +32,13 @@ def record(log: str) -> None:
             return
         with contextlib.suppress(ValueError, OSError):
             name = os.path.relpath(os.fsdecode(path), root)
-            if name not in seen and _is_ours(name):
+            if name not in seen and is_ours(name):
                 seen.add(name)
                 os.write(notes, os.fsencode(f"{name}\n"))
 
     sys.addaudithook(note)
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
     """Return whether a path, relative to the project, leads to a file that a person made."""
     return not any(part.startswith(".") or part in NOT_OURS for part in Path(name).parts)

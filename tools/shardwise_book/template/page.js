@@ -3,7 +3,7 @@
   "use strict";
 
   const root = new URL(document.body.dataset.root || ".", location.href);
-  const main = document.getElementById("main");
+  const main = document.getElementById("sw-main");
   const html = document.documentElement;
 
   /** Read or write a setting; a browser may refuse both. */
@@ -15,7 +15,7 @@
   }
 
   function announce(text) {
-    const box = document.getElementById("announce");
+    const box = document.getElementById("sw-announce");
     box.textContent = "";
     setTimeout(() => { box.textContent = text; }, 50);
   }
@@ -218,8 +218,8 @@
 
   // Search. Nothing is loaded until the box is used.
   const form = document.querySelector(".search");
-  const input = document.getElementById("search-box");
-  const panel = document.getElementById("search-panel");
+  const input = document.getElementById("sw-search-box");
+  const panel = document.getElementById("sw-search-panel");
   const status = panel.querySelector(".search-status");
   const list = panel.querySelector(".search-results");
   const FROM_DISK = "Search needs a web server: from a file on disk the browser may not read the index. "
