@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LONGEST = 120
 BITS = 256
@@ -68,6 +72,21 @@ class Report:
             if result.message:
                 lines.append(f"               {result.message}")
         return "\n".join(lines)
+
+
+def first_message(messages: Iterable[str]) -> str:
+    """Return the first message that says something, without asking for more.
+
+    An error of the check itself is such a message, so that other properties can still be checked.
+
+    Example:
+        >>> first_message(["", "f(2) returned 3", "f(3) returned 4"])
+        'f(2) returned 3'
+    """
+    try:
+        return next((message for message in messages if message), "")
+    except Exception as error:  # noqa: BLE001
+        return f"a fault of the check: {type(error).__name__}; tell your instructor"
 
 
 def show(value: object) -> str:

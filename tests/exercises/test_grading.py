@@ -25,7 +25,16 @@ import shardwise.distributed
 import shardwise.memory
 from shardwise.collectives import ring_all_reduce as imported_earlier
 from shardwise.memory import zero_memory_per_device as held_by_the_student
-from shardwise_grading import CollectiveCall, LocalWorld, Report, Result, World, grade, show
+from shardwise_grading import (
+    CollectiveCall,
+    LocalWorld,
+    Report,
+    Result,
+    World,
+    first_message,
+    grade,
+    show,
+)
 from shardwise_grading.data import Foreign, as_data
 from shardwise_grading.interception import find, intercepted
 from shardwise_grading.lockdown import LockedError, lockdown
@@ -87,6 +96,15 @@ class TestScore:
         assert "0 of 2 points" in text
         assert "not yet 0/2  not rounded" in text
         assert "f(1) returned 2; expected 3/2" in text
+
+
+class TestFirstMessage:
+    def test_is_the_first_that_says_something(self):
+        assert first_message(["", "a", "b"]) == "a"
+        assert first_message([]) == ""
+
+    def test_an_error_of_the_check_is_one(self):
+        assert "ZeroDivisionError" in first_message(str(1 // n) for n in (0, 1))
 
 
 class TestShow:
