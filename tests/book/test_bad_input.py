@@ -359,6 +359,7 @@ def test_a_fence_behind_a_marker_is_a_fence(tmp_path: Path, marker: str) -> None
         (f"---\ntitle: {'[' * 3000}\n---\n", 2, "YAML that cannot be read"),
         ("---\ntitle: \x01\n---\n", 2, "YAML that cannot be read"),
         ("# One\n\n    - ```\n    `{python} 1`\n", 3, "not closed"),
+        ("# One\n\n    ```\n\nSo `{python} 1`.\n\n    ```\n", 5, "stands where it is not run"),
         ("# One\n\n<a href='http://['>x</a>\n", None, "cannot be read"),
     ],
 )
