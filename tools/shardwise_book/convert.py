@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MARKER = "<!--shardwise-data-->"
+QUOTED = re.compile(r"(`{2,})(?!`)\s*(\{python\}.*?)\1(?!`)")
 CSS_CLASS = re.compile(r"\.([A-Za-z_][\w-]*)")
 
 
@@ -123,6 +124,7 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
         "classes": dict.fromkeys(book.classes, True),
         "keys": dict.fromkeys(book.keys, True),
         "references": _references(book, composed),
+        "quoted": dict.fromkeys(_quoted(composed), True),
     }
     if number:
         told["chapter"] = number
@@ -160,6 +162,13 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
         or [*_no_title(converted)]
     )
     return converted
+
+
+def _quoted(composed: Composed) -> Iterator[str]:
+    """Yield the inline expressions that are shown on purpose, between two or more backticks."""
+    for line, (_, code) in zip(composed.lines, composed.origins, strict=True):
+        if not code:
+            yield from (" ".join(text.split()) for _, text in QUOTED.findall(line))
 
 
 def _references(book: Book, composed: Composed) -> str:

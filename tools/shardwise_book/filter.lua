@@ -1,6 +1,7 @@
 -- What the book needs beyond pandoc: conditional content, callouts, numbers, references.
 -- It reads one JSON text from the file that the metadata `shardwise` names, and leaves one in `shardwise-data`:
 --   in:  chapter (number or nil), classes (of the book's own CSS), keys (of the bibliography),
+--        quoted (inline expressions that the author shows with two backticks),
 --        references ("elsewhere": another page lists them; "here": this one; "end": at its end)
 --   out: title, labels, headings, refs, links, images, problems (each with a text to search for)
 
@@ -204,7 +205,7 @@ end
 
 -- The builder runs each expression before pandoc reads the text; one that is left was overlooked.
 local function code(element)
-  if element.text:match '^{python}' then
+  if element.text:match '^{python}' and not config.quoted[element.text] then
     problem(element.text, "'" .. element.text .. "' stands where it is not run",
       'write `{python} expression` on one line of ordinary text')
   end
