@@ -46,7 +46,7 @@ def absorb(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: State, logi
     operands = _operands(q, k, v, o.dtype)
     bias = _bias(mask, q, operands[1])
     out, block_lse = _attend(*operands, 0.0, triangular, attn_mask=bias, scale=scale)
-    out, block_lse = (x.unflatten(0, q.shape[:2]) for x in (out, block_lse.unsqueeze(-1)))
+    out, block_lse = (torch.unflatten(x, 0, q.shape[:2]) for x in (out, block_lse.unsqueeze(-1)))
     if mask is not None:
         nothing = _sees_nothing(mask, q.shape[3], triangular=triangular)
         block_lse.masked_fill_(nothing, -torch.inf)
@@ -77,7 +77,7 @@ def add_gradients(qkv: Triple, saved: Triple, grads: Triple, logits: Logits) -> 
     out, grad_out, lse = (x.to(dq.dtype).flatten(0, 1).contiguous() for x in saved)
     forward = (*operands, out, lse.squeeze(-1), 0.0, triangular)
     gradients = _attend_backward(grad_out, *forward, attn_mask=bias, scale=scale)
-    block_dq, block_dk, block_dv = (x.unflatten(0, q.shape[:2]) for x in gradients)
+    block_dq, block_dk, block_dv = (torch.unflatten(x, 0, q.shape[:2]) for x in gradients)
     dq += block_dq
     dk += block_dk.sum(2)
     dv += block_dv.sum(2)
