@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -83,6 +84,8 @@ class Book:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # A shell that runs the tests in the background has them ignore this signal.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(self, *arguments: str) -> tuple[int, str, str]:

@@ -191,7 +191,7 @@ def test_a_trait_moves_the_view(lab: Page) -> None:
     said = budget(lab).locator("output")
     expect(said).to_contain_text("405\u00a0B parameters at ZeRO stage 1 on 1,000\u00a0devices")
     expect(budget(lab).get_by_role("radio", name="1")).to_be_checked()
-    assert python(lab, "budget.stage = 4").startswith("ValueError: stage=4 must be")
+    assert python(lab, "budget.stage = 4").startswith("TraitValueError: stage=4 must be")
     expect(said).to_contain_text("ZeRO stage 1")
 
 
