@@ -25,7 +25,7 @@ class Transfer:
     """One message from one device to another.
 
     Attributes:
-        op: the kind of traffic it belongs to, such as "reduce_scatter", "all_gather" or "send_forward".
+        op: the kind of traffic it belongs to: "reduce_scatter", "all_gather", "send_forward", …
         step: when it travelled; transfers of one step are simultaneous. A ledger numbers its
             steps from 0, and the next collective continues where the last one stopped.
         source: rank of the sender.
