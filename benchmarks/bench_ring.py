@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -67,9 +68,9 @@ def main() -> None:
             raise AssertionError("the peer computes something else")
         over_floor, speed_up = [], []
         for _ in range(ROUNDS):
-            ours = seconds(lambda: ring_all_reduce(tensors))  # noqa: B023 - runs in this round
-            over_floor.append(ours / seconds(lambda: floor(tensors)))  # noqa: B023
-            speed_up.append(seconds(lambda: cloning_ring(tensors)) / ours)  # noqa: B023
+            ours = seconds(partial(ring_all_reduce, tensors))
+            over_floor.append(ours / seconds(partial(floor, tensors)))
+            speed_up.append(seconds(partial(cloning_ring, tensors)) / ours)
         row = f"{statistics.median(over_floor):.2f}x", f"{statistics.median(speed_up):.2f}x faster"
         sys.stdout.write(
             f"{num_devices} x {MEGABYTES} MB".ljust(16) + f" {row[0]:>16} {row[1]:>20}\n"
