@@ -27,7 +27,7 @@ from shardwise.pipeline import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shardwise.schedules import Policy
+    from shardwise.pipeline.schedules import Policy
 
 POLICIES: tuple[Policy, ...] = ("gpipe", "1f1b")
 ROUNDS = 7

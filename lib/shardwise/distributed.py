@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shardwise._linear_model import check_batch, check_shards, mean_squared_error_gradient
 from shardwise.collectives import all_gather, broadcast, reduce_scatter, ring_all_reduce
 from shardwise.communication import ring_all_reduce_bytes
+from shardwise.data_parallel._linear_model import (
+    check_batch,
+    check_shards,
+    mean_squared_error_gradient,
+)
 from shardwise.memory import training_memory_bytes, zero_memory_per_device
 
 if TYPE_CHECKING:

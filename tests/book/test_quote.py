@@ -22,13 +22,13 @@ def test_a_function_is_quoted_without_docstring_and_linter_comments():
 
 
 def test_a_constant_is_quoted_whole():
-    text = source("shardwise.memory._PARTITIONED")
+    text = source("shardwise.memory.budget._PARTITIONED")
     assert text.startswith("_PARTITIONED")
     assert text.count("frozenset") == 5
 
 
 def test_several_become_one_block(capsys):
-    quote("shardwise.memory.training_memory_bytes", "shardwise.memory._PARTITIONED")
+    quote("shardwise.memory.budget.training_memory_bytes", "shardwise.memory.budget._PARTITIONED")
     printed = capsys.readouterr().out
     assert printed.startswith("```python\ndef training_memory_bytes")
     assert printed.count("```") == 2

@@ -14,7 +14,7 @@ from support import ROOT
 from visiting import THEMES, WIDTHS, open_all, served, violations
 
 from shardwise.memory import fewest_devices
-from shardwise.recipes import RECIPES
+from shardwise.memory.recipes import RECIPES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,6 +24,7 @@ from support import ROOT
 import shardwise.distributed
 import shardwise.memory
 from shardwise.collectives import ring_all_reduce as imported_earlier
+from shardwise.memory import budget
 from shardwise.memory import zero_memory_per_device as held_by_the_student
 from shardwise_grading import (
     CollectiveCall,
@@ -215,10 +216,10 @@ class TestLockdown:
         assert held_by_the_student(1, 1, 0) == 16.0
 
     def test_the_exercise_locks_all_that_would_solve_it(self, stage_2_checks):
-        public = {name for name in shardwise.memory.__all__ if name != "training_memory_bytes"}
+        public = {name for name in budget.__all__ if name != "training_memory_bytes"}
         assert {path.rpartition(".")[2] for path in stage_2_checks.LOCKED} == public
         for path in stage_2_checks.LOCKED:
-            assert find(path).__module__ == "shardwise.memory"
+            assert find(path).__module__ == "shardwise.memory.budget"
 
 
 class TestInterception:

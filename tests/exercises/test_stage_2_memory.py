@@ -19,7 +19,7 @@ from shardwise.memory import (
     zero_memory_per_device,
 )
 from shardwise.memory import zero_memory_per_device_exact as under_another_name
-from shardwise.recipes import RECIPES
+from shardwise.memory.recipes import RECIPES
 from shardwise_grading.runner import run
 from shardwise_grading.world import SECONDS
 

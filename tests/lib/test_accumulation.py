@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwise import ledger
-from shardwise.accumulation import accumulate_gradients
+from shardwise.data_parallel.accumulation import accumulate_gradients
 from shardwise.distributed import data_parallel_gradients
 
 property_test = settings(deadline=None, max_examples=50)

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from shardwise.activations import RECOMPUTATIONS, activation_bytes
+from shardwise.memory.activations import RECOMPUTATIONS, activation_bytes
 
 S, B, H, A = 16, 2, 32, 4  # tokens, sequences, width, heads
 SBH = S * B * H

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwise import ledger
-from shardwise.buckets import BUCKET_BYTES, bucket_gradients, bucketed_all_reduce
 from shardwise.collectives import ring_all_reduce
 from shardwise.communication import ring_all_reduce_bytes_exact
+from shardwise.data_parallel.buckets import BUCKET_BYTES, bucket_gradients, bucketed_all_reduce
 
 property_test = settings(deadline=None, max_examples=60)
 shapes = st.lists(st.lists(st.integers(0, 4), max_size=3).map(tuple), min_size=1, max_size=6)

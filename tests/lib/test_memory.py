@@ -22,7 +22,7 @@ from shardwise.memory import (
     zero_memory_per_device,
     zero_memory_per_device_exact,
 )
-from shardwise.recipes import PARTS, RECIPES, Recipe
+from shardwise.memory.recipes import PARTS, RECIPES, Recipe
 
 property_test = settings(deadline=None, max_examples=200)
 psis = st.one_of(st.integers(0, 10**6), st.integers(0, 10**15 + 1))

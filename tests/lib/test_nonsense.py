@@ -12,15 +12,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwise import activations, communication, memory
-from shardwise.activations import activation_bytes
+from shardwise import communication
 from shardwise.memory import (
+    activations,
+    budget,
     fewest_devices,
     training_memory_bytes,
     zero_memory_per_device,
     zero_memory_per_device_exact,
 )
-from shardwise.recipes import Recipe
+from shardwise.memory.activations import activation_bytes
+from shardwise.memory.recipes import Recipe
 
 # A call that works, for every function of numbers; each test spoils one argument of it.
 ZERO = {"psi": 100, "num_devices": 4, "stage": 2}
@@ -55,7 +57,7 @@ WORKING = {
 }
 FUNCTIONS = {
     name: function
-    for module in (memory, communication, activations)
+    for module in (budget, communication, activations)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }

@@ -23,7 +23,7 @@ from shardwise.pipeline import (
     schedule_bubble_fraction,
     schedule_makespan,
 )
-from shardwise.schedule_costs import whole_schedule
+from shardwise.pipeline.costs import whole_schedule
 
 POLICIES = ["gpipe", "1f1b"]
 GOOD = pipeline_schedule(3, 2, "1f1b")

@@ -22,7 +22,7 @@ from shardwise.pipeline import (
     schedule_bubble_fraction,
     schedule_makespan,
 )
-from shardwise.schedule_costs import whole_schedule
+from shardwise.pipeline.costs import whole_schedule
 
 CELLS = pipeline_schedule(2, 2)
 SHAPE = {"num_stages": 2, "num_microbatches": 4}

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from shardwise import ledger, pipeline
+from shardwise import ledger
 from shardwise.pipeline import (
     Cell,
+    exactness,
     gradient_match,
     partition_layers,
     peak_inflight_per_stage,
@@ -450,7 +451,7 @@ def test_gradient_match_sees_a_gradient_that_is_wrong(monkeypatch, poison):
         gradient.mul_({"lost": 0.75, "twice": 1.25, "nan": float("nan")}[poison])
         return run
 
-    monkeypatch.setattr(pipeline, "run_schedule", wrong)
+    monkeypatch.setattr(exactness, "run_schedule", wrong)
     found = gradient_match(num_layers=6, width=8, batch=12, num_stages=3, num_microbatches=4)
     assert found["allclose"] is False
     assert not found["max_rel_diff"] <= 0.001

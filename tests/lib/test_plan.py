@@ -11,12 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwise._stages import kept_bytes, stage_params, state_bytes
-from shardwise.activations import RECOMPUTATIONS, activation_bytes
-from shardwise.hardware import Cluster
-from shardwise.layer_activations import layer_activation_bytes
 from shardwise.memory import zero_memory_breakdown
-from shardwise.mesh_search import candidate_meshes
+from shardwise.memory.activations import RECOMPUTATIONS, activation_bytes
+from shardwise.memory.recipes import RECIPES
 from shardwise.plan import (
     A100_80GB,
     Choices,
@@ -31,8 +28,11 @@ from shardwise.plan import (
     mesh_problems,
     plan,
 )
-from shardwise.recipes import RECIPES
-from shardwise.step_time import step_time
+from shardwise.plan._stages import kept_bytes, stage_params, state_bytes
+from shardwise.plan.hardware import Cluster
+from shardwise.plan.layer_activations import layer_activation_bytes
+from shardwise.plan.mesh_search import candidate_meshes
+from shardwise.plan.step_time import step_time
 
 PUBLISHED = json.loads(Path(__file__).with_name("published_plans.json").read_text(encoding="utf-8"))
 MEGATRON = {"recipe": "2+4+12"}

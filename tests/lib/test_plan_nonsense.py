@@ -9,10 +9,6 @@ from fractions import Fraction
 
 import pytest
 
-from shardwise import step_time as time_module
-from shardwise.hardware import A100_80GB, Cluster, Device, dgx_a100, dgx_h100
-from shardwise.layer_activations import layer_activation_bytes
-from shardwise.mesh_search import candidate_meshes
 from shardwise.plan import (
     Choices,
     Mesh,
@@ -24,7 +20,11 @@ from shardwise.plan import (
     mesh_problems,
     plan,
 )
-from shardwise.step_time import Link, group_link, neighbour_link, step_time, training_seconds
+from shardwise.plan import step_time as time_module
+from shardwise.plan.hardware import A100_80GB, Cluster, Device, dgx_a100, dgx_h100
+from shardwise.plan.layer_activations import layer_activation_bytes
+from shardwise.plan.mesh_search import candidate_meshes
+from shardwise.plan.step_time import Link, group_link, neighbour_link, step_time, training_seconds
 
 SHAPE = {"layers": 4, "hidden": 8, "num_heads": 4, "vocab": 10, "seq_len": 16}
 MODEL, CLUSTER, MESH, LINK = Model(**SHAPE), dgx_a100(1), Mesh(data=8), Link(1e-6, 1e9)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shardwise.activations import activation_bytes
 from shardwise.communication import zero_communication_elements
 from shardwise.memory import training_memory_bytes, zero_memory_per_device
+from shardwise.memory.activations import activation_bytes
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 FUNCTIONS = {

@@ -9,10 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwise import _attention_tiles, ledger
+from shardwise import ledger
 from shardwise.ring_attention import (
     KERNELS,
     LAYOUTS,
+    _tiles,
     absorb_block,
     causal_block_work,
     ring_attention,
@@ -165,8 +166,8 @@ def test_equals_the_whole_softmax_for_any_shape_layout_and_tiling(drawn, device,
     with pytest.MonkeyPatch.context() as patch:
         names = ("TILE_ROWS", "STAIR_ROWS", "TILE_COLS", "TILE_SCORES")
         for name, size in zip(names, (tiles[0], *tiles), strict=True):
-            patch.setattr(_attention_tiles, name, size)
-        patch.setattr("shardwise._attention_merge.FEW_QUERIES", tiles[0])
+            patch.setattr(_tiles, name, size)
+        patch.setattr("shardwise.ring_attention._merge.FEW_QUERIES", tiles[0])
         got = run(case, **options)
     check(case, got, options["num_devices"], reference(case))
 
@@ -353,14 +354,14 @@ def test_sixteen_bit_errors_do_not_grow_with_the_ring():
 
 def test_future_blocks_are_skipped(monkeypatch):
     pairs = []
-    original = _attention_tiles.absorb
+    original = _tiles.absorb
 
     def spy(q, k, v, state, logits):
         rows, cols = q.shape[-2], k.shape[-2]
         pairs.append(sum(min(i + 1, cols) if logits.triangular else cols for i in range(rows)))
         original(q, k, v, state, logits)
 
-    monkeypatch.setattr(_attention_tiles, "absorb", spy)
+    monkeypatch.setattr(_tiles, "absorb", spy)
     case = make_case((1, 24, 2))
     ring_attention(*case[:3], num_devices=6, causal=True)
     assert len(pairs) == 6 * 7 // 2

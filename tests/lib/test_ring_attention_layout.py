@@ -17,7 +17,7 @@ from shardwise.ring_attention import (
     sequence_layout,
     unpermute_sequence,
 )
-from shardwise.sequence_layout import device_runs, visible_parts
+from shardwise.ring_attention.layout import device_runs, visible_parts
 
 property_test = settings(deadline=None, max_examples=200)
 dealt = st.integers(1, 24).flatmap(

@@ -8,8 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from shardwise import _attention_tiles
-from shardwise.ring_attention import absorb_block, finish_softmax, ring_attention, start_softmax
+from shardwise.ring_attention import (
+    _tiles,
+    absorb_block,
+    finish_softmax,
+    ring_attention,
+    start_softmax,
+)
 
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 
@@ -147,13 +152,13 @@ def test_memory_is_bounded_by_a_tile_and_not_by_the_square_of_the_block(heads):
     q, k, v = normal(5, *[(1, heads, 3000, 1)] * 3, dtype=torch.float32)
     with LargestTensor() as largest:
         absorb_block(q, k, v, *start_softmax(q, v))
-    tile = _attention_tiles.TILE_ROWS * _attention_tiles.TILE_COLS
-    assert largest.numel <= max(_attention_tiles.TILE_SCORES, heads * 3000)
+    tile = _tiles.TILE_ROWS * _tiles.TILE_COLS
+    assert largest.numel <= max(_tiles.TILE_SCORES, heads * 3000)
     assert largest.numel >= tile
     leaves = [x.requires_grad_() for x in (q, k, v)]
     with LargestTensor() as largest:
         ring_attention(*leaves, num_devices=2, causal=True).sum().backward()
-    assert largest.numel <= max(_attention_tiles.TILE_SCORES, heads * 3000)
+    assert largest.numel <= max(_tiles.TILE_SCORES, heads * 3000)
 
 
 Q, M = torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 3)

@@ -12,13 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwise._data_time import Traffic, data_traffic, exposed_traffic, gradient_bytes
-from shardwise._layer_time import layer_time
-from shardwise._stages import inflight_microbatches, stage_layers
 from shardwise.communication import ring_all_reduce_bytes, zero_communication_elements
-from shardwise.hardware import A100_80GB, Cluster, Device, dgx_a100
-from shardwise.mesh import Mesh
-from shardwise.model_shape import Model, llama_model
+from shardwise.memory.recipes import RECIPES
 from shardwise.pipeline import (
     bubble_fraction,
     partition_layers,
@@ -26,8 +21,13 @@ from shardwise.pipeline import (
     pipeline_schedule,
     schedule_makespan,
 )
-from shardwise.recipes import RECIPES
-from shardwise.step_time import (
+from shardwise.plan._data_time import Traffic, data_traffic, exposed_traffic, gradient_bytes
+from shardwise.plan._layer_time import layer_time
+from shardwise.plan._stages import inflight_microbatches, stage_layers
+from shardwise.plan.hardware import A100_80GB, Cluster, Device, dgx_a100
+from shardwise.plan.mesh import Mesh
+from shardwise.plan.model_shape import Model, llama_model
+from shardwise.plan.step_time import (
     Link,
     all_reduce_seconds,
     exposed_seconds,

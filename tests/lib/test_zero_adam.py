@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwise.mixed_adam import AdamSettings, MixedAdam, state_dtype
+from shardwise.zero.mixed_adam import AdamSettings, MixedAdam, state_dtype
 
 DTYPES = [torch.bfloat16, torch.float16, torch.float32, torch.float64]
 property_test = settings(deadline=None, max_examples=40)

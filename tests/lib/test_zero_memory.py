@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from shardwise import _zero_units, ledger
+from shardwise import ledger
 from shardwise.communication import zero_communication_elements_exact
 from shardwise.memory import zero_memory_breakdown_exact
-from shardwise.zero import ZeroTrainer
+from shardwise.zero import ZeroTrainer, _units
 
 BF16, FP16, FP32, FP64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
 RECIPES = {  # weights, gradients
@@ -192,8 +192,8 @@ def gathered(monkeypatch):
         storages.extend((StorageWeakRef(r.untyped_storage()), r.nbytes) for r in results)
         return results
 
-    real = _zero_units.all_gather
-    monkeypatch.setattr(_zero_units, "all_gather", all_gather)
+    real = _units.all_gather
+    monkeypatch.setattr(_units, "all_gather", all_gather)
     return lambda: sum(size for reference, size in storages if not reference.expired())
 
 

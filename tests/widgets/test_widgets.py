@@ -17,7 +17,7 @@ import traitlets
 from IPython.core.interactiveshell import InteractiveShell
 from support import ROOT
 
-from shardwise.recipes import RECIPES
+from shardwise.memory.recipes import RECIPES
 from shardwise_widgets import MemoryBudget, RingAllReduce, base, ring_all_reduce
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ def source(path: str) -> str:
     """Return the code of one definition without its docstring, which the chapter's prose replaces.
 
     Args:
-        path: module and name of a function, class or constant, as "shardwise.recipes.RECIPES".
+        path: module and name of a function, class or constant, such as
+            "shardwise.memory.recipes.RECIPES".
 
     Returns:
         The source, with comments kept that are meant for readers and not for the linter.

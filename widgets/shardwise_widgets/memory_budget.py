@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from shardwise.recipes import RECIPES
+from shardwise.memory.recipes import RECIPES
 from shardwise_widgets._checks import Checked, count, number, one_of
 from shardwise_widgets.base import ShardwiseWidget
 
@@ -28,7 +28,7 @@ class MemoryBudget(ShardwiseWidget):
         devices: data-parallel devices, 1 to 4096.
         stage: ZeRO stage 0 (plain data parallelism), 1, 2 or 3.
         gpu: GB of one GPU: 24, 40, 80, 141 or 192.
-        recipe: bytes per parameter, a name from `shardwise.recipes.RECIPES`.
+        recipe: bytes per parameter, a name from `shardwise.memory.recipes.RECIPES`.
         activations: GB of activations on each device, 0 to 192.
 
     Raises:
