@@ -70,6 +70,7 @@ def plan(
 
     Example:
         >>> gpt = Model(layers=36, hidden=4096, num_heads=32, vocab=51200, seq_len=2048)
+        >>> from shardwise.plan.hardware import dgx_a100
         >>> best = plan(gpt, dgx_a100(2), global_batch=64)[0]
         >>> best.mesh.data, best.mesh.zero_stage, round(best.time.total, 2)
         (16, 3, 2.31)
