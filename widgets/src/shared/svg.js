@@ -24,6 +24,7 @@ const TEXTURES = {
   gradients: () => markup`<path d="M-2 6 6 -2M2 10 10 2" class="sw-texture sw-stroke-page"/>`,
   optimizer: () => markup`<circle cx="2" cy="2" r="1.2" class="sw-texture-dot sw-fill-page"/><circle cx="6" cy="6" r="1.2" class="sw-texture-dot sw-fill-page"/>`,
   activations: () => markup`<path d="M0 2H8M0 6H8" class="sw-texture sw-stroke-page"/>`,
+  idle: () => markup`<path d="M-2 2 6 10M2 -2 10 6" class="sw-line sw-stroke-page"/>`,
 };
 
 /** A small square in a role's colour with its letter. @param {string} role @param {string} letter @param {number} x @param {number} y */
