@@ -14,6 +14,9 @@ PY     := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export QUARTO_PYTHON := $(CURDIR)/.venv/bin/python
 
+# Two workers, a file of tests to each at a time: what a file shares is made once.
+SPREAD := -n 2 --dist loadfile
+
 BUNDLES := widgets/shardwise_widgets/static/.built
 
 .PHONY: help setup book serve test test-all lint format grade solve release bench lock browser clean
@@ -56,8 +59,8 @@ serve: book ## Build, then serve _book/ on http://localhost:4200
 
 test: setup browser ## Everything but the long suites (minutes)
 	npm --prefix widgets test --silent
-	$(PY) -m pytest -m "not long" tests/lib lib --cov --cov-report=term --cov-fail-under=100
-	$(PY) -m pytest -m "not long" --ignore=tests/lib --ignore=lib
+	$(PY) -m pytest -m "not long" $(SPREAD) tests/lib lib --cov --cov-report=term --cov-fail-under=100
+	$(PY) -m pytest -m "not long" $(SPREAD) tests tools exercises/shardwise_grading widgets/shardwise_widgets --ignore=tests/lib
 
 test-all: test ## The long suites as well
 	$(PY) -m pytest -m long
