@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run_sample(options: argparse.Namespace) -> int:
     """Grade the sample class as the options say."""
-    errors = Console(stderr=True)
+    errors = Console(stderr=True, soft_wrap=True)  # a path cut in two cannot be copied
     if options.keep and options.keep.exists():
         errors.print(f"{options.keep} exists already; name a new folder", style="red")
         return 2

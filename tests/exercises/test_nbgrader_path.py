@@ -217,13 +217,13 @@ class TestCommand:
     def test_says_what_is_missing(self, option, missing, capsys, tmp_path, monkeypatch):
         monkeypatch.chdir(ROOT)
         assert main(["sample", option, str(tmp_path)]) == 2
-        error = " ".join(capsys.readouterr().err.split())
+        error = capsys.readouterr().err
         assert missing in error
         assert f"give {option}" in error
 
     def test_does_not_write_into_a_folder_that_exists(self, capsys, tmp_path):
         assert main(["sample", "--keep", str(tmp_path)]) == 2
-        assert "exists already" in " ".join(capsys.readouterr().err.split())
+        assert "exists already" in capsys.readouterr().err
 
     def test_a_command_that_fails_is_named_with_its_words(self, graded):
         with pytest.raises(RuntimeError, match="nbgrader generate_assignment no-such failed"):
