@@ -8,7 +8,10 @@ import { lookCss, paintCss, withFallbacks, themeCss } from './src/look-css.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const out = `${here}shardwise_widgets/static/`;
-const widgets = { MemoryBudget: 'memory-budget', RingAllReduce: 'ring-all-reduce' };
+const widgets = {
+  MemoryBudget: 'memory-budget',
+  RingAllReduce: 'ring-all-reduce',
+};
 
 /** @param {string} path */
 const read = (path) => readFile(`${here}${path}`, 'utf8');
@@ -68,7 +71,11 @@ const minifyCss = (css) => bundle({ stdin: { contents: css, loader: 'css' } });
 
 await mkdir(out, { recursive: true });
 for (const [name, folder] of Object.entries(widgets)) {
-  await write(`${name}.js`, await bundle({ entryPoints: [`src/${folder}/index.js`], format: 'esm' }));
+  const contents = `import { notebook } from './shared/notebook.js';
+import { widget } from './${folder}/index.js';
+import * as words from './${folder}/words.js';
+export default notebook(widget, words);`;
+  await write(`${name}.js`, await bundle({ stdin: { contents, resolveDir: `${here}src` }, format: 'esm' }));
 }
 await write('look.css', await minifyCss(lookCss(look)));
 await write('widgets.css', await minifyCss(`${themeCss(look)}\n${controls}\n${drawing}`));

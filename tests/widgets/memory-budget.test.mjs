@@ -2,13 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/memory-budget/index.js';
 import { DEVICES, PARAMS, breakdown, fewestDevices, fits } from '../../widgets/src/memory-budget/model.js';
-import { frame } from '../../widgets/src/shared/mount.js';
+import * as words from '../../widgets/src/memory-budget/words.js';
+import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
+import { frame } from '../../widgets/src/shared/frame.js';
+import { soundState } from '../../widgets/src/shared/state.js';
 
 const recipes = [
   { name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: 'mixed' },
   { name: '2+0+8', params: 2, grads: 0, optimizer: 8, description: 'no gradients' },
 ];
 const base = { params: 7.5e9, devices: 64, stage: 0, gpu: 80, recipe: '2+2+12', activations: 0, recipes };
+const sound = (/** @type {Record<string, any>} */ traits) => soundState(widget, (trait) => traits[trait]);
 const svg = (/** @type {object} */ change) => widget.draw({ ...base, ...change }, { width: 640, id: 'x' }).text;
 
 test('the table of the ZeRO paper: 7.5 billion parameters on 64 devices', () => {
@@ -83,7 +87,7 @@ test('a part of no bytes is not drawn', () => {
 });
 
 test('no texture has the id of a control, and every texture that is used is there', () => {
-  const text = frame(widget, { ...base, activations: 30 }, { id: 'x', width: 640, copy: '' }).text;
+  const text = frame(widget, words, { ...base, activations: 30 }, { id: 'x', width: 640, copy: '' }).text;
   const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
   assert.deepEqual(ids.filter((id, i) => ids.indexOf(id) < i), []);
   const patterns = [...text.matchAll(/<pattern id="([^"]*)"/g)].map(([, id]) => id);
@@ -98,46 +102,52 @@ test('drawing is a pure function of the state', () => {
 test('what goes into the address comes back', () => {
   for (const change of [{}, { params: 1.75e11, stage: 3, recipe: '2+0+8', activations: 2.5, gpu: 141, devices: 100 }]) {
     const { recipes: _, ...state } = { ...base, ...change };
-    assert.deepEqual(widget.fromAddress(widget.toAddress({ ...base, ...change }), base), state);
+    assert.deepEqual(fromAddress(widget, toAddress(widget, { ...base, ...change })), state);
   }
+});
+
+test('the address and the Python are short', () => {
+  assert.equal(toAddress(widget, base), '7.5e9,64,0,80,2-2-12,0');
+  assert.equal(toCode(widget, base), 'MemoryBudget(params=7.5e9, devices=64, stage=0, gpu=80, recipe="2+2+12", activations=0)');
 });
 
 test('an address that is wrong says what is', () => {
   for (const [text, message] of /** @type {[string, RegExp][]} */ ([
-    ['', /six values/],
-    ['7e9,64,0,80,2-2-12,0,1', /six values/],
-    ['7e7,64,0,80,2-2-12,0', /parameters must be/],
+    ['', /6 values/],
+    ['7e9,64,0,80,2-2-12,0,1', /6 values/],
+    ['7e7,64,0,80,2-2-12,0', /params must be a whole number from 1e8 to 2e12/],
     ['7e9,0,0,80,2-2-12,0', /devices must be/],
     ['7e9,64,4,80,2-2-12,0', /stage must be/],
-    ['7e9,64,0,81,2-2-12,0', /GPU must be/],
-    ['7e9,64,0,80,1-1,0', /no recipe 1-1/],
+    ['7e9,64,0,81,2-2-12,0', /gpu must be/],
+    ['7e9,64,0,80,1-1,0', /recipe must be one of .* not 1-1/],
     ['7e9,64,0,80,2-2-12,x', /activations must be/],
     ['7e9,64,,80,2-2-12,0', /stage must be/],
   ])) {
-    assert.throws(() => widget.fromAddress(text, base), message, text);
+    assert.throws(() => fromAddress(widget, text), message, text);
   }
 });
 
 test('a message shows the beginning of what is wrong, however long it is', () => {
   const long = 'x'.repeat(20_000);
   for (const text of [`${long},64,0,80,2-2-12,0`, `7e9,64,0,80,${long},0`]) {
-    assert.throws(() => widget.fromAddress(text, base), (error) => /x{39}…$/.test(String(error)) && String(error).length < 200);
+    assert.throws(() => fromAddress(widget, text), (error) => /x{39}…$/.test(String(error)) && String(error).length < 200);
   }
 });
 
 test('only a state that a control or a kernel can make is sound', () => {
-  widget.check(base);
+  sound(base);
   for (const [change, message] of /** @type {[object, RegExp][]} */ ([
-    ...[NaN, 'x', '7.5e9', null, undefined, 1e7, 1e13, 1e9 + 0.5].map((params) => [{ params }, /^parameters must be/]),
+    ...[NaN, 'x', '7.5e9', null, undefined, 1e7, 1e13, 1e9 + 0.5].map((params) => [{ params }, /^params must be/]),
     ...[0, -1, 1.5, 4097, NaN, '64', null].map((devices) => [{ devices }, /^devices must be/]),
     ...[9, -1, '1', true, null, NaN].map((stage) => [{ stage }, /^stage must be/]),
-    ...[0, 81, '80', Infinity].map((gpu) => [{ gpu }, /^GPU must be/]),
+    ...[0, 81, '80', Infinity].map((gpu) => [{ gpu }, /^gpu must be/]),
     ...[-1, 193, NaN, Infinity, '3', null].map((activations) => [{ activations }, /^activations must be/]),
-    ...['1+1', 0, null].map((recipe) => [{ recipe }, /^there is no recipe/]),
+    ...['1+1', 0, null].map((recipe) => [{ recipe }, /^recipe must be/]),
     ...[null, {}, 'x', [null], [{ ...recipes[0], grads: NaN }], [{ ...recipes[0], optimizer: '12' }], [{ name: '2+2+12' }]].map(
       (list) => [{ recipes: list }, /^recipes must be/],
     ),
+    [{ recipe: '4+4+8' }, /^there is no recipe 4\+4\+8/],
   ])) {
-    assert.throws(() => widget.check(/** @type {any} */ ({ ...base, ...change })), ({ message: said }) => message.test(said), JSON.stringify(change));
+    assert.throws(() => sound({ ...base, ...change }), ({ message: said }) => message.test(said), JSON.stringify(change));
   }
 });

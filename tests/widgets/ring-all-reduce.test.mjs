@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/ring-all-reduce/index.js';
+import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
+import { soundState } from '../../widgets/src/shared/state.js';
 import { bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from '../../widgets/src/ring-all-reduce/model.js';
 
 /** Two devices by hand: [1, 2] and [10, 20]. @type {import('../../widgets/src/ring-all-reduce/model.js').Run} */
@@ -13,6 +15,7 @@ const run = {
     { op: 'all_gather', transfers: [[0, 1, 1, 4, 22], [1, 0, 0, 4, 11]] },
   ],
 };
+const sound = (/** @type {Record<string, any>} */ traits) => soundState(widget, (trait) => traits[trait]);
 const values = (/** @type {number} */ step) => gridAfter(run, step).map((row) => row.map(({ value }) => value));
 const state = (/** @type {number} */ step) => ({ devices: 2, step, steps: run });
 const svg = (/** @type {number} */ step, /** @type {number | undefined} */ from = undefined) =>
@@ -77,35 +80,36 @@ test('only a drawing that is asked to moves', () => {
 });
 
 test('another number of devices starts at the beginning', () => {
-  assert.deepEqual(widget.change(state(2), 'devices', 5), { devices: 5, step: 0 });
+  assert.deepEqual(widget.change?.(state(2), 'devices', 5), { devices: 5, step: 0 });
 });
 
 test('until a kernel has recorded the new ring, the old one stands', () => {
-  const traits = { devices: 5, step: 3, steps: run };
-  const read = widget.read((/** @type {string} */ trait) => traits[/** @type {keyof typeof traits} */ (trait)]);
+  const read = sound({ devices: 5, step: 3, steps: run });
   assert.equal(read.steps.devices, 2);
   assert.equal(widget.controls(read)[1].value, 2);
   assert.match(widget.say(read), /^Step 2 of 2/);
 });
 
 test('what goes into the address comes back, and what is wrong is said', () => {
-  assert.equal(widget.toAddress({ ...state(3), devices: 4 }), '4,3');
-  assert.deepEqual(widget.fromAddress('4,3', state(0)), { devices: 4, step: 3 });
+  assert.equal(toAddress(widget, { ...state(3), devices: 4 }), '4,3');
+  assert.deepEqual(fromAddress(widget, '4,3'), { devices: 4, step: 3 });
+  assert.equal(toCode(widget, state(1)), 'RingAllReduce(devices=2, step=1)');
   for (const [text, message] of /** @type {[string, RegExp][]} */ ([
-    ['4', /two whole numbers/], ['4,x', /two whole numbers/], ['4,-1', /two whole numbers/], ['9,0', /from 2 to 8/], ['4,7', /steps 0 to 6/],
+    ['4', /2 values: devices, step/], ['4,x', /step must be a whole number/], ['4,-1', /step must be/], ['4,', /not nothing/], ['9,0', /devices must be a whole number from 2 to 8/],
   ])) {
-    assert.throws(() => widget.fromAddress(text, state(0)), message, text);
+    assert.throws(() => fromAddress(widget, text), message, text);
   }
+  assert.throws(() => sound({ ...state(0), step: 7 }), /step must be from 0 to 2 with 2 devices/);
 });
 
 test('only a state that a control or a kernel can make is sound', () => {
-  for (const step of [0, 1, 2]) widget.check(state(step));
-  widget.check({ devices: 5, step: 8, steps: run }); // the kernel hasn't recorded the ring of five yet
+  for (const step of [0, 1, 2]) sound(state(step));
+  sound({ devices: 5, step: 8, steps: run }); // the kernel hasn't recorded the ring of five yet
   for (const devices of [0, 1, 9, 2.5, '2', NaN, null, undefined]) {
-    assert.throws(() => widget.check(/** @type {any} */ ({ ...state(0), devices })), /^Error: devices must be/, String(devices));
+    assert.throws(() => sound({ ...state(0), devices }), /^Error: devices must be/, String(devices));
   }
   for (const step of [-1, 3, 0.5, '1', NaN, Infinity, null, undefined]) {
-    assert.throws(() => widget.check(/** @type {any} */ ({ ...state(0), step })), /^Error: 2 devices have steps/, String(step));
+    assert.throws(() => sound({ ...state(0), step }), /^Error: step must be/, String(step));
   }
   const [first, second] = run.steps;
   const sent = (/** @type {unknown[]} */ transfer) => [{ ...first, transfers: [transfer, first.transfers[1]] }, second];
@@ -116,6 +120,6 @@ test('only a state that a control or a kernel can make is sound', () => {
     { ...run, steps: sent([0, 2, 0, 4, 1]) }, { ...run, steps: sent([0, 1, -1, 4, 1]) }, { ...run, steps: sent([0.5, 1, 0, 4, 1]) },
     { ...run, steps: sent([0, 1, 0, 4, NaN]) }, { ...run, steps: sent([0, 1, 0]) },
   ]) {
-    assert.throws(() => widget.check(/** @type {any} */ ({ devices: 2, step: 0, steps })), /^Error: steps must be the recording/, JSON.stringify(steps));
+    assert.throws(() => sound({ devices: 2, step: 0, steps }), /^Error: steps must be the recording/, JSON.stringify(steps));
   }
 });

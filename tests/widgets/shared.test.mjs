@@ -46,6 +46,8 @@ test('a value between two stops moves to the neighbour in the direction of the k
 test('the address keeps what others put there', () => {
   assert.equal(withState('file:///a/b.html?x=1&ring=4,0#sec', 'ring', '4,3'), 'file:///a/b.html?x=1&ring=4,3#sec');
   assert.equal(withState('http://h/', 'ring', '4,3'), 'http://h/?ring=4,3');
+  assert.equal(withState('http://h/?x=1&ring=4,0#sec', 'ring'), 'http://h/?x=1#sec');
+  assert.equal(withState('http://h/?ring=4,0', 'ring'), 'http://h/');
 });
 
 test('a link opens at the place that has an id, and else where the address says', () => {
@@ -88,8 +90,8 @@ test('a message shows a value, or its beginning', () => {
 });
 
 test('what is read is the last sound state, and without one there is no widget', () => {
-  const recipes = [{ name: 'r', params: 2, grads: 2, optimizer: 12, description: '' }];
-  const traits = { params: 7e9, devices: 8, stage: 0, gpu: 80, recipe: 'r', activations: 0, recipes };
+  const recipes = [{ name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: '' }];
+  const traits = { params: 7e9, devices: 8, stage: 0, gpu: 80, recipe: '2+2+12', activations: 0, recipes };
   for (const damage of [{ devices: 0 }, { params: 'x' }, { stage: 9 }, { recipes: undefined }]) {
     assert.throws(() => stateReader(budget, pageModel({ ...traits, ...damage })), /must be/, JSON.stringify(damage));
   }

@@ -16,6 +16,7 @@ import traitlets
 
 from shardwise_widgets._checks import TraitValueError
 from shardwise_widgets.book import in_book, two_branches
+from shardwise_widgets.links import Links, check_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,9 +71,40 @@ def prerender(widget: str, state: dict[str, object]) -> dict[str, str]:
 
 
 class ShardwiseWidget(anywidget.AnyWidget):
-    """A widget drawn by the module of its name; `shown` are the traits that a page gets."""
+    """A widget drawn by the module of its name.
+
+    Attributes:
+        shown: the traits that a page gets.
+        note: what the view says beside its buttons, until something else happens.
+        linked: the traits that it shares with the widgets whose `link` names them too.
+    """
 
     shown: ClassVar[tuple[str, ...]] = ()
+    note = traitlets.Unicode().tag(sync=True)
+    _links = Links()
+
+    def __init__(self, *, link: str | None = None, **traits: object) -> None:
+        """Set the traits and share those that `link` names.
+
+        Args:
+            link: a trait, or several with commas between them, that this widget shares with every
+                other one of the page, or of the kernel, whose link names it too.
+            **traits: what the class gives them.
+
+        Raises:
+            ValueError: if `link` names a trait that can't be shared.
+            TypeError: if `link` is no text.
+        """
+        open_to_others = [name for name in self.shown if not self.traits()[name].read_only]
+        self.linked = check_link(link, open_to_others, type(self).__name__)
+        super().__init__(**traits)
+        for name in self.linked:
+            self._links.join(name, self)
+
+    def close(self) -> None:
+        """Close the channel to the front end, and share nothing any more."""
+        self._links.leave(self)
+        super().close()
 
     @property
     def _esm(self) -> str:
@@ -118,8 +150,9 @@ class ShardwiseWidget(anywidget.AnyWidget):
         frame = prerender(name, state)
         # "<" would let a text in the state end the script element.
         data = json.dumps(state, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+        link = f'data-link="{",".join(self.linked)}" ' if self.linked else ""
         page = (
-            f'<figure class="shardwise-widget" data-widget="{name}" '
+            f'<figure class="shardwise-widget" data-widget="{name}" {link}'
             f'aria-label="{html.escape(frame["title"])}">\n'
             f'<script type="application/json">{data}</script>\n'
             f'<div class="shardwise-mount">{frame["html"]}</div>\n</figure>'

@@ -30,6 +30,7 @@ class MemoryBudget(ShardwiseWidget):
         gpu: GB of one GPU: 24, 40, 80, 141 or 192.
         recipe: bytes per parameter, a name from `shardwise.memory.recipes.RECIPES`.
         activations: GB of activations on each device, 0 to 192.
+        link: traits to share with other widgets, such as "devices".
 
     Raises:
         TypeError: if a number is given as something else; it is a traitlets.TraitError too.
@@ -67,6 +68,8 @@ class MemoryBudget(ShardwiseWidget):
         gpu: int = 80,
         recipe: str = "2+2+12",
         activations: float = 0,
+        *,
+        link: str | None = None,
     ) -> None:
         """Check the arguments and open the widget."""
         self.set_trait("recipes", [asdict(entry) for entry in RECIPES.values()])
@@ -77,4 +80,5 @@ class MemoryBudget(ShardwiseWidget):
             gpu=gpu,
             recipe=recipe,
             activations=activations,
+            link=link,
         )

@@ -64,6 +64,7 @@ class RingAllReduce(ShardwiseWidget):
     Args:
         devices: number of devices N, 2 to 8.
         step: how many of the 2(N-1) steps are done.
+        link: traits to share with other widgets, such as "devices".
 
     Raises:
         TypeError: if an argument is no number; it is a traitlets.TraitError too.
@@ -82,9 +83,9 @@ class RingAllReduce(ShardwiseWidget):
     step: traitlets.TraitType[int, Any] = traitlets.TraitType().tag(sync=True)
     steps = traitlets.Dict(read_only=True).tag(sync=True)
 
-    def __init__(self, devices: int = 4, step: int = 0) -> None:
+    def __init__(self, devices: int = 4, step: int = 0, *, link: str | None = None) -> None:
         """Check the arguments, record the run and open the widget."""
-        super().__init__(devices=devices, step=step)
+        super().__init__(devices=devices, step=step, link=link)
 
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:

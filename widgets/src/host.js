@@ -1,11 +1,17 @@
 // The page's host: gives each widget on a page the model that a kernel would give it in a notebook.
-import MemoryBudget from './memory-budget/index.js';
-import RingAllReduce from './ring-all-reduce/index.js';
+import { widget as MemoryBudget } from './memory-budget/index.js';
+import { widget as RingAllReduce } from './ring-all-reduce/index.js';
+import { readAddress } from './shared/address.js';
+import { share } from './shared/link.js';
+import { mount as bringToLife } from './shared/mount.js';
 
 /** @typedef {import('./shared/types.d.ts').Model} Model */
 
-/** @type {Record<string, any>} */
-const WIDGETS = { MemoryBudget, RingAllReduce };
+/** @type {Record<string, import('./shared/types.d.ts').Widget<any>>} */
+const WIDGETS = {
+  MemoryBudget,
+  RingAllReduce,
+};
 
 /**
  * State with listeners; there is nobody to save it for.
@@ -41,29 +47,41 @@ function addressKey(figure, key) {
   return place > 0 ? `${key}${place + 1}` : key;
 }
 
+/** How to end the life of a figure. @type {WeakMap<HTMLElement, () => void>} */
+const lives = new WeakMap();
+
 /**
- * Bring a figure to life.
+ * Bring a figure to life, and end the one that it has.
  * @param {HTMLElement} figure
- * @param {Model} [model] share one to keep two figures in step
- * @returns {() => void} takes the widget away and leaves its first frame's state
+ * @param {Model} [shared] share one to keep two figures in step
+ * @returns {() => void} takes the life away again; what was drawn stays
  */
-export function mount(figure, model) {
-  const module = WIDGETS[figure.dataset.widget ?? ''];
-  const source = figure.querySelector('script[type="application/json"]');
-  const el = /** @type {HTMLElement | null} */ (figure.querySelector('.shardwise-mount'));
-  if (!module || !source || !el) throw new Error(`no widget called ${figure.dataset.widget}`);
+export function mount(figure, shared) {
+  const widget = WIDGETS[figure.dataset.widget ?? ''];
+  const root = /** @type {HTMLElement | null} */ (figure.querySelector('.sw-root'));
+  if (!widget || !root) throw new Error(`there is no widget ${figure.dataset.widget}`);
+  const model = shared ?? pageModel(JSON.parse(figure.querySelector('script[type="application/json"]')?.textContent ?? ''));
+  lives.get(figure)?.();
   const control = new AbortController();
-  module.render({
-    model: model ?? pageModel(JSON.parse(source.textContent ?? '')),
-    el,
-    signal: control.signal,
-    addressKey: addressKey(figure, module.widget.addressKey),
-  });
+  const key = addressKey(figure, widget.addressKey);
+  bringToLife(widget, { model, root, signal: control.signal, addressKey: key });
+  for (const trait of figure.dataset.link?.split(',') ?? []) {
+    share(trait, { widget, model, pinned: readAddress(key) !== null }, control.signal);
+  }
   figure.dataset.ready = '';
-  return () => {
+  const stop = () => {
     control.abort();
     delete figure.dataset.ready;
   };
+  lives.set(figure, stop);
+  return stop;
+}
+
+/** What a figure shows is its first frame; here it says that it stays so. @param {HTMLElement} figure @param {unknown} error */
+function fail(figure, error) {
+  figure.dataset.failed = '';
+  const line = figure.querySelector('.sw-message') ?? figure.appendChild(document.createElement('p'));
+  line.textContent = `This widget doesn’t run, and what is drawn stays as it is: ${error instanceof Error ? error.message : error}`;
 }
 
 function mountAll() {
@@ -71,9 +89,7 @@ function mountAll() {
     try {
       if (figure.dataset.ready === undefined) mount(figure);
     } catch (error) {
-      // One broken widget mustn't take the others along; its prerendered frame stays.
-      figure.dataset.failed = '';
-      console.error('shardwise:', error);
+      fail(figure, error); // one broken widget mustn't take the others along
     }
   }
 }

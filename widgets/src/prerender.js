@@ -1,12 +1,18 @@
 // Draws a first frame: { widget, state, id } as JSON on standard input; title, markup, image and alt text out.
 import style from 'drawing.css';
-import MemoryBudget from './memory-budget/index.js';
-import RingAllReduce from './ring-all-reduce/index.js';
-import { FRAME_WIDTH, frame } from './shared/mount.js';
+import { widget as MemoryBudget } from './memory-budget/index.js';
+import * as memoryBudget from './memory-budget/words.js';
+import { widget as RingAllReduce } from './ring-all-reduce/index.js';
+import * as ringAllReduce from './ring-all-reduce/words.js';
+import { frame } from './shared/frame.js';
+import { FRAME_WIDTH } from './shared/mount.js';
 import { soundState } from './shared/state.js';
 
-/** @type {Record<string, any>} */
-const WIDGETS = { MemoryBudget, RingAllReduce };
+/** @type {Record<string, [import('./shared/types.d.ts').Widget<any>, import('./shared/types.d.ts').Words<any>]>} */
+const WIDGETS = {
+  MemoryBudget: [MemoryBudget, memoryBudget],
+  RingAllReduce: [RingAllReduce, ringAllReduce],
+};
 
 /** An image stands alone: it brings its style, in the light colours. @param {string} svg */
 function standalone(svg) {
@@ -16,17 +22,22 @@ function standalone(svg) {
 
 /** @param {{ widget: string, state: Record<string, unknown>, id: string }} job */
 function prerender({ widget: name, state: traits, id }) {
-  const { widget } = WIDGETS[name];
+  const [widget, words] = WIDGETS[name];
   const state = soundState(widget, (trait) => traits[trait]);
   return {
     title: widget.title,
     // A blank line would end a block of raw HTML for other readers of markdown.
-    html: frame(widget, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n'),
+    html: frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n'),
     svg: standalone(widget.draw(state, { id: 'frame', width: FRAME_WIDTH }).text),
-    alt: widget.alt(state),
+    alt: words.alt(state),
   };
 }
 
 let input = '';
 for await (const chunk of process.stdin) input += chunk;
-process.stdout.write(JSON.stringify(prerender(JSON.parse(input))));
+try {
+  process.stdout.write(JSON.stringify(prerender(JSON.parse(input))));
+} catch (error) {
+  process.exitCode = 1;
+  console.error(error instanceof Error ? error.stack : error); // uncaught, it would come with a line of 20 kB
+}

@@ -1,11 +1,10 @@
 // The memory of one device: a stacked bar over the ghost of plain data parallelism, against one GPU.
 import { formatBytes, formatCount, plural } from '../shared/format.js';
-import { mount } from '../shared/mount.js';
 import { swatch, texture, textures, textWidth, ticks } from '../shared/svg.js';
-import { cut, markup } from '../shared/text.js';
+import { markup } from '../shared/text.js';
 import {
-  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, STAGES,
-  activationBytes, breakdown, fewestDevices, fits, isSplit, recipeOf,
+  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, RECIPES, STAGES,
+  amounts, checkRecipes, fewestDevices, fits, isSplit, recipeOf,
 } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
@@ -17,15 +16,8 @@ const ROLES = /** @type {const} */ ({
   optimizer: ['optimizer', 'O'],
   activations: ['activations', 'A'],
 });
-const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state', activations: 'activations' };
+export const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state', activations: 'activations' };
 const NARROW = 560;
-
-/** @param {State} state */
-function amounts(state) {
-  const bytes = breakdown(state);
-  const activations = activationBytes(state);
-  return { ...bytes, activations, total: bytes.total + activations };
-}
 
 /** @param {State} state */
 const plain = (state) => amounts({ ...state, stage: 0 }).total;
@@ -147,44 +139,19 @@ function say(state) {
 }
 
 /** @param {State} state */
-const alt = (state) =>
-  `Memory of one of ${plural(state.devices, 'device')} at ZeRO stage ${state.stage}, ${formatCount(state.params)} parameters: ` +
-  `${[...PARTS].map((part) => `${NAMES[part]} ${formatBytes(amounts(state)[part])}`).join(', ')}` +
-  `${state.activations > 0 ? `, activations ${formatBytes(activationBytes(state))}` : ''}; ${formatBytes(amounts(state).total)} against a GPU of ${state.gpu} GB`;
-
-const TRAITS = /** @type {const} */ (['params', 'devices', 'stage', 'gpu', 'recipe', 'activations', 'recipes']);
-
-/** 7500000000 as 7.5e9, which Python and the address read too. @param {number} count */
-const power = (count) => count.toExponential().replace('+', '');
-
-const whole = (/** @type {number} */ n, /** @type {number} */ least, /** @type {number} */ most) => Number.isInteger(n) && n >= least && n <= most;
-
-/** What each number is called, whether one is right, and which are. @type {Record<string, [string, (n: number) => boolean, string]>} */
-const RANGES = {
-  params: ['parameters', (n) => whole(n, MIN_PARAMS, MAX_PARAMS), `a whole number from ${power(MIN_PARAMS)} to ${power(MAX_PARAMS)}`],
-  devices: ['devices', (n) => whole(n, 1, MAX_DEVICES), `a whole number from 1 to ${MAX_DEVICES}`],
-  stage: ['stage', (n) => STAGES.includes(n), `one of ${STAGES.join(', ')}`],
-  gpu: ['GPU', (n) => GPUS.includes(n), `one of ${GPUS.join(', ')}`],
-  activations: ['activations', (n) => Number.isFinite(n) && n >= 0 && n <= LARGEST_GPU, `a number from 0 to ${LARGEST_GPU}`],
-};
-
-/** @param {string} trait @param {number} value @param {unknown} [said] what it was read from */
-function checkNumber(trait, value, said = value) {
-  const [what, right, range] = RANGES[trait];
-  if (!right(value)) throw new Error(`${what} must be ${range}, not ${cut(said) || 'nothing'}`);
-  return value;
-}
-
-/** @param {string} trait @param {string} text */
-const numberIn = (trait, text) => checkNumber(trait, text.trim() === '' ? NaN : Number(text), text);
-
-/** @param {unknown} recipes @param {string} recipe @param {string} [said] what it was read from */
-function checkRecipe(recipes, recipe, said = recipe) {
-  const right = (/** @type {any} */ known) =>
-    typeof known?.name === 'string' && typeof known.description === 'string' &&
-    PARTS.every((part) => Number.isFinite(known[part]) && known[part] >= 0);
-  if (!Array.isArray(recipes) || !recipes.every(right)) throw new Error('recipes must be a list of bytes per parameter, each with a name');
-  if (!recipes.some((known) => known.name === recipe)) throw new Error(`there is no recipe ${cut(said)}`);
+function table(state) {
+  const bytes = amounts(state);
+  const recipe = recipeOf(state);
+  return {
+    caption: `Bytes on each of ${plural(state.devices, 'device')} at stage ${state.stage}`,
+    head: ['part', 'bytes per parameter', 'split over', 'bytes on a device'],
+    rows: [
+      ...PARTS.map((part) => [NAMES[part], recipe[part], isSplit(part, state.stage) ? state.devices : 1, formatBytes(bytes[part])]),
+      ['activations', '', 1, formatBytes(bytes.activations)],
+      ['sum', '', '', formatBytes(bytes.total)],
+      ...STAGES.map((stage) => [`fewest devices at stage ${stage}`, '', '', fewestText(fewestDevices({ ...state, stage }))]),
+    ],
+  };
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
@@ -192,53 +159,29 @@ export const widget = {
   name: 'MemoryBudget',
   className: 'sw-memory',
   title: 'Memory budget',
-  traits: TRAITS,
-  read: (get) => /** @type {State} */ (Object.fromEntries(TRAITS.map((trait) => [trait, get(trait)]))),
-  check(state) {
-    for (const trait of Object.keys(RANGES)) checkNumber(trait, /** @type {any} */ (state)[trait]);
-    checkRecipe(state.recipes, state.recipe);
+  addressKey: 'memory',
+  fields: {
+    params: { kind: 'whole', least: MIN_PARAMS, most: MAX_PARAMS },
+    devices: { kind: 'whole', least: 1, most: MAX_DEVICES },
+    stage: { kind: 'one', of: STAGES },
+    gpu: { kind: 'one', of: GPUS },
+    recipe: { kind: 'one', of: RECIPES },
+    activations: { kind: 'number', least: 0, most: LARGEST_GPU },
   },
+  data: ['recipes'],
+  check: ({ recipes, recipe }) => checkRecipes(recipes, recipe),
   controls: (state) => [
     { kind: 'range', name: 'params', label: 'Parameters', stops: PARAMS, value: state.params, text: formatCount(state.params) },
     { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: state.devices, text: state.devices.toLocaleString('en-US') },
     { kind: 'choice', name: 'stage', label: 'ZeRO stage', value: state.stage, options: STAGES.map((stage) => ({ value: stage, text: String(stage) })) },
-    { kind: 'select', name: 'gpu', label: 'GPU memory', value: String(state.gpu), options: GPUS.map((gb) => ({ value: String(gb), text: `${gb} GB` })) },
+    { kind: 'select', name: 'gpu', label: 'GPU memory', value: state.gpu, options: GPUS.map((gb) => ({ value: gb, text: `${gb} GB` })) },
     {
       kind: 'select', name: 'recipe', wide: true, label: 'Bytes per parameter', value: state.recipe,
       options: state.recipes.map(({ name, params, grads, optimizer, description }) => ({ value: name, text: `${params + grads + optimizer} = ${name}: ${description}` })),
     },
     { kind: 'range', name: 'activations', label: 'Activations', stops: ACTIVATIONS, value: state.activations, text: `${state.activations.toLocaleString('en-US')} GB` },
   ],
-  change: (_state, name, value) => ({ [name]: name === 'gpu' ? Number(value) : value }),
   draw,
-  alt,
   say,
-  prompts: [
-    'Find the largest model that one 80 GB GPU trains at stage 0 with 16 bytes per parameter. How large can it be with 8?',
-    'Set 7.5 billion parameters and 64 devices and go from stage 0 to stage 3. Which step saves most?',
-    'Stay at stage 2 and raise the number of devices to the end. What is the bar made of that no device can give away?',
-  ],
-  addressKey: 'memory',
-  toAddress: ({ params, devices, stage, gpu, recipe, activations }) =>
-    [power(params), devices, stage, gpu, recipe.replaceAll('+', '-'), activations].join(','),
-  fromAddress(text, { recipes }) {
-    const [params, devices, stage, gpu, recipe, activations, ...rest] = text.split(',');
-    if (activations === undefined || rest.length) throw new Error('it must be six values: parameters, devices, stage, GPU, recipe, activations');
-    const name = recipe.replaceAll('-', '+');
-    checkRecipe(recipes, name, recipe);
-    return {
-      params: numberIn('params', params),
-      devices: numberIn('devices', devices),
-      stage: numberIn('stage', stage),
-      gpu: numberIn('gpu', gpu),
-      recipe: name,
-      activations: numberIn('activations', activations),
-    };
-  },
-  code: ({ params, devices, stage, gpu, recipe, activations }) =>
-    `MemoryBudget(params=${power(params)}, devices=${devices}, stage=${stage}, gpu=${gpu}, recipe="${recipe}", activations=${activations})`,
+  table,
 };
-
-/** @param {Parameters<typeof mount>[1]} host */
-export const render = (host) => mount(widget, host);
-export default { render, widget };

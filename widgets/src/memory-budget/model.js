@@ -1,6 +1,8 @@
 // What training costs on each device, by the equations of `shardwise.memory`. Whether N devices are enough is
 // decided without a division, so that no rounding decides it; sums above 2⁵³ bytes round in their last bits.
 
+import { cut } from '../shared/text.js';
+
 /** @typedef {{ name: string, params: number, grads: number, optimizer: number, description: string }} Recipe */
 /** @typedef {'params' | 'grads' | 'optimizer'} Part */
 /**
@@ -18,6 +20,8 @@
 export const PARTS = ['params', 'grads', 'optimizer'];
 export const GPUS = [24, 40, 80, 141, 192];
 export const STAGES = [0, 1, 2, 3];
+/** Names of `shardwise.memory.RECIPES`; what they stand for comes from there. */
+export const RECIPES = ['2+2+12', '2+4+12', '2+6+12', '4+4+8', '2+0+8', '2+2+4'];
 export const LARGEST_GPU = Math.max(...GPUS);
 export const [MIN_PARAMS, MAX_PARAMS] = [1e8, 2e12];
 export const MAX_DEVICES = 4096;
@@ -55,6 +59,16 @@ export const ACTIVATIONS = Array.from({ length: LARGEST_GPU + 1 }, (_, i) => i);
 /** Whether a stage splits a part: 1 the optimizer state, 2 gradients too, 3 parameters too.
  * @param {Part} part @param {number} stage */
 export const isSplit = (part, stage) => stage >= 3 - PARTS.indexOf(part);
+
+/** Throws unless the recipes that Python hands over are whole and the chosen one is among them.
+ * @param {unknown} recipes @param {string} chosen */
+export function checkRecipes(recipes, chosen) {
+  const right = (/** @type {any} */ known) =>
+    typeof known?.name === 'string' && typeof known.description === 'string' &&
+    PARTS.every((part) => Number.isFinite(known[part]) && known[part] >= 0);
+  if (!Array.isArray(recipes) || !recipes.every(right)) throw new Error('recipes must be a list of bytes per parameter, each with a name');
+  if (!recipes.some(({ name }) => name === chosen)) throw new Error(`there is no recipe ${cut(chosen)}`);
+}
 
 /** @param {State} state @returns {Recipe} */
 export function recipeOf({ recipes, recipe }) {
@@ -109,4 +123,11 @@ export function fewestDevices(state) {
   while (count > 1 && (count - 1) * free >= split) count -= 1; // the division may have rounded up
   while (count * free < split) count += 1; // or down
   return count;
+}
+
+/** Bytes of everything on one device, activations too. @param {State} state */
+export function amounts(state) {
+  const bytes = breakdown(state);
+  const activations = activationBytes(state);
+  return { ...bytes, activations, total: bytes.total + activations };
 }

@@ -1,13 +1,12 @@
 // A recorded ring all-reduce, step by step: devices are rows, chunks are columns, and what travels goes down
 // its column to the row below, or from the last row around to the first.
 import { formatBytes } from '../shared/format.js';
-import { mount } from '../shared/mount.js';
 import { texture, textures } from '../shared/svg.js';
 import { cut, markup } from '../shared/text.js';
 import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, checkRun, doneCells, gridAfter, lastStep, phaseAfter, sentBy } from './model.js';
 
 /** @typedef {import('./model.js').Run} Run */
-/** @typedef {{ devices: number, step: number, steps: Run }} State */
+/** @typedef {{ devices: number, step: number, steps: Run, runs?: Record<string, Run> }} State */
 /** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
 
 const NARROW = 560;
@@ -132,15 +131,13 @@ function say({ steps: run, step: asked }) {
 }
 
 /** @param {State} state */
-const alt = ({ steps: run, step }) =>
-  `Ring all-reduce over ${run.devices} devices after step ${Math.min(step, run.steps.length)} of ${run.steps.length}: ` +
-  gridAfter(run, step).map((row, device) => `device ${device} holds ${row.map(({ value, done }) => `${value}${done ? ' (finished)' : ''}`).join(', ')}`).join('; ');
-
-/** @param {number} devices @param {number} step */
-function checkPlace(devices, step) {
-  if (!DEVICES.includes(devices)) throw new Error(`devices must be from ${MIN_DEVICES} to ${MAX_DEVICES}, not ${cut(devices)}`);
-  const last = lastStep(devices);
-  if (!Number.isInteger(step) || step < 0 || step > last) throw new Error(`${devices} devices have steps 0 to ${last}, not ${cut(step)}`);
+function table({ steps: run, step }) {
+  const grid = gridAfter(run, Math.min(step, run.steps.length));
+  return {
+    caption: `What each of ${run.devices} devices holds after step ${Math.min(step, run.steps.length)} of ${run.steps.length}`,
+    head: ['device', ...grid.map((_, chunk) => `chunk ${chunk}`), 'bytes sent'],
+    rows: grid.map((row, device) => [device, ...row.map(({ value, done }) => `${value}${done ? ' ✓' : ''}`), sentBy(run, step, device)]),
+  };
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
@@ -148,12 +145,18 @@ export const widget = {
   name: 'RingAllReduce',
   className: 'sw-ring',
   title: 'Ring all-reduce',
-  traits: ['devices', 'step', 'steps', 'runs'],
+  addressKey: 'ring',
+  fields: {
+    devices: { kind: 'whole', least: MIN_DEVICES, most: MAX_DEVICES },
+    step: { kind: 'whole', least: 0, most: lastStep(MAX_DEVICES) },
+  },
+  data: ['steps', 'runs'],
   // A page brings the runs of every ring that its control reaches; a kernel records the one that is asked for.
-  read: (get) => ({ devices: get('devices'), step: get('step'), steps: get('runs')?.[get('devices')] ?? get('steps') }),
-  check({ devices, step, steps: run }) {
-    checkPlace(devices, step);
-    checkRun(run);
+  derive: ({ devices, step, steps, runs }) => ({ devices, step, steps: runs?.[devices] ?? steps }),
+  check({ devices, step, steps }) {
+    const last = lastStep(devices);
+    if (step > last) throw new Error(`step must be from 0 to ${last} with ${devices} devices, not ${cut(step)}`);
+    checkRun(steps);
   },
   controls: ({ devices, step, steps: run }) => [
     { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: String(devices) },
@@ -163,27 +166,9 @@ export const widget = {
     },
   ],
   // Another ring has another number of steps: it begins at its start.
-  change: (_state, name, value) => (name === 'devices' ? { devices: Number(value), step: 0 } : { step: Number(value) }),
+  change: (_state, name, value) => (name === 'devices' ? { devices: value, step: 0 } : { [name]: value }),
   draw,
-  alt,
   say,
   phase: ({ steps: run, step }) => phaseAfter(run, Math.min(step, run.steps.length)),
-  prompts: [
-    'Go to the last step of the reduce-scatter. How many finished chunks does each device hold, and which?',
-    'Follow one chunk through the all-gather: why does this half cost as many bytes as the first?',
-    'Raise the number of devices from 2 to 8 and read the bytes at the end as a multiple of M. Where does it lead?',
-  ],
-  addressKey: 'ring',
-  toAddress: ({ devices, step }) => `${devices},${step}`,
-  fromAddress(text) {
-    const [devices, step] = text.split(',').map(Number);
-    if (!/^\d+,\d+$/.test(text)) throw new Error('it must be two whole numbers: devices, step');
-    checkPlace(devices, step);
-    return { devices, step };
-  },
-  code: ({ devices, step }) => `RingAllReduce(devices=${devices}, step=${step})`,
+  table,
 };
-
-/** @param {Parameters<typeof mount>[1]} host */
-export const render = (host) => mount(widget, host);
-export default { render, widget };

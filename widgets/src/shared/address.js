@@ -4,15 +4,15 @@
 export const readAddress = (key) => new URLSearchParams(location.search).get(key);
 
 /**
- * The page's address with one key set and everything else as it is.
+ * The page's address with one key set, or taken out, and everything else as it is.
  * @param {string} href
  * @param {string} key
- * @param {string} value
+ * @param {string} [value]
  */
 export function withState(href, key, value) {
   const url = new URL(href);
   const others = url.search.slice(1).split('&').filter((part) => part && part.split('=')[0] !== key);
-  url.search = [...others, `${key}=${value}`].join('&');
+  url.search = [...others, ...(value === undefined ? [] : [`${key}=${value}`])].join('&');
   return url.href;
 }
 
@@ -27,7 +27,7 @@ export function withPlace(href, id) {
   return url.href;
 }
 
-/** @param {string} key @param {string} value */
+/** @param {string} key @param {string} [value] */
 export function writeAddress(key, value) {
   const href = withState(location.href, key, value);
   try {

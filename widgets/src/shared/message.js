@@ -1,4 +1,4 @@
-// The line beside the copy button.
+// The line beside the buttons.
 
 const PASSES = 4000; // milliseconds that "it worked" stays; what went wrong stays until something else happens
 

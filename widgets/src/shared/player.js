@@ -1,5 +1,5 @@
-// Steps through a run, one step every `PERIOD`. It stops at the end, when the focus leaves the widget, when
-// the widget is out of sight and when the page is.
+// Steps through a run, one step every `PERIOD` at the speed that is chosen. It stops at the end, when the focus
+// leaves the widget, when the widget is out of sight and when the page is.
 
 const PERIOD = 900; // a step's motion takes a third of it; the rest is for reading
 
@@ -7,29 +7,39 @@ const PERIOD = 900; // a step's motion takes a third of it; the rest is for read
  * @param {object} options
  * @param {HTMLElement} options.root
  * @param {AbortSignal} options.signal
+ * @param {() => number} options.speed
  * @param {(starting: boolean) => boolean} options.step moves one step and says whether there is another;
  *   only when starting may it go from the end to the beginning
  * @param {(playing: boolean) => void} options.changed
  */
-export function makePlayer({ root, signal, step, changed }) {
-  /** @type {ReturnType<typeof setInterval> | undefined} */
+export function makePlayer({ root, signal, speed, step, changed }) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const stop = () => {
     if (timer === undefined) return;
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = undefined;
     changed(false);
   };
+  const wait = () => {
+    timer = setTimeout(() => (step(false) ? wait() : stop()), PERIOD / speed());
+  };
   const start = () => {
     if (timer !== undefined || !step(true)) return;
-    timer = setInterval(() => step(false) || stop(), PERIOD);
+    wait();
     changed(true);
   };
   const seen = new IntersectionObserver((entries) => {
     if (!entries[entries.length - 1].isIntersecting) stop();
   });
   seen.observe(root);
-  root.addEventListener('focusout', (event) => root.contains(/** @type {Node | null} */ (event.relatedTarget)) || stop(), { signal });
+  // A mark that a redraw takes away gives its focus to the new one in the same task.
+  const left = () => root.contains(/** @type {Document} */ (root.getRootNode()).activeElement) || stop();
+  root.addEventListener(
+    'focusout',
+    ({ relatedTarget }) => root.contains(/** @type {Node | null} */ (relatedTarget)) || queueMicrotask(left),
+    { signal },
+  );
   document.addEventListener('visibilitychange', () => document.hidden && stop(), { signal });
   window.addEventListener('blur', stop, { signal });
   signal.addEventListener('abort', () => {

@@ -1,4 +1,10 @@
 // A state is checked when it is read: nothing is drawn from one that no control can make.
+import { checkField } from './fields.js';
+
+/** @typedef {import('./types.d.ts').Model} Model */
+
+/** @param {import('./types.d.ts').Widget<any>} widget */
+export const traitsOf = ({ fields, data = [] }) => [...Object.keys(fields), ...data];
 
 /**
  * @template {Record<string, any>} S
@@ -7,9 +13,22 @@
  * @returns {S}
  */
 export function soundState(widget, get) {
-  const state = widget.read(get);
-  widget.check(state);
+  const traits = /** @type {S} */ (Object.fromEntries(traitsOf(widget).map((trait) => [trait, get(trait)])));
+  for (const [name, field] of Object.entries(widget.fields)) checkField(name, field, traits[name]);
+  const state = widget.derive?.(traits) ?? traits;
+  widget.check?.(state);
   return state;
+}
+
+/**
+ * Set traits if the state that they make is sound; throws an Error that says what is not.
+ * @param {import('./types.d.ts').Widget<any>} widget
+ * @param {Model} model
+ * @param {Record<string, unknown>} traits
+ */
+export function setSound(widget, model, traits) {
+  soundState(widget, (trait) => (trait in traits ? traits[trait] : model.get(trait)));
+  for (const [name, value] of Object.entries(traits)) model.set(name, value);
 }
 
 /**
@@ -17,7 +36,7 @@ export function soundState(widget, get) {
  * anything, and a kernel changes traits that belong together one after the other.
  * @template {Record<string, any>} S
  * @param {import('./types.d.ts').Widget<S>} widget
- * @param {import('./types.d.ts').Model} model
+ * @param {Model} model
  */
 export function stateReader(widget, model) {
   const get = (/** @type {string} */ trait) => model.get(trait);

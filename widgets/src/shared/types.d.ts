@@ -9,10 +9,22 @@ export interface Model {
   save_changes(): void;
 }
 
+/** The values that a trait may have. */
+export type Field =
+  | { kind: 'whole'; least: number; most: number }
+  | { kind: 'number'; least: number; most: number }
+  | { kind: 'one'; of: readonly (string | number)[] }
+  | { kind: 'yes' };
+
 interface Labelled {
   /** Name of the trait that the control moves. */
   name: string;
   label: string;
+}
+
+interface Option {
+  value: string | number;
+  text: string;
 }
 
 /** A slider over a list of stops, so that every position is a value that someone would say. */
@@ -28,14 +40,20 @@ export interface SelectControl extends Labelled {
   kind: 'select';
   /** Its options are sentences. */
   wide?: boolean;
-  value: string;
-  options: { value: string; text: string }[];
+  value: string | number;
+  options: Option[];
 }
 
+/** A few short options side by side. */
 export interface ChoiceControl extends Labelled {
   kind: 'choice';
-  value: number;
-  options: { value: number; text: string }[];
+  value: string | number;
+  options: Option[];
+}
+
+export interface CheckControl extends Labelled {
+  kind: 'check';
+  value: boolean;
 }
 
 /** Buttons and a slider over the steps of a run. */
@@ -46,7 +64,8 @@ export interface StepperControl extends Labelled {
   text: string;
 }
 
-export type Control = RangeControl | SelectControl | ChoiceControl | StepperControl;
+/** Which controls there are, with which options, stays the same as long as a widget is shown. */
+export type Control = RangeControl | SelectControl | ChoiceControl | CheckControl | StepperControl;
 
 export interface Canvas {
   /** Width of the drawing in CSS pixels. */
@@ -57,6 +76,12 @@ export interface Canvas {
   from?: number;
 }
 
+export interface Table {
+  caption: string;
+  head: readonly string[];
+  rows: (string | number)[][];
+}
+
 /** One widget: everything in it is a pure function of its state. */
 export interface Widget<S extends Record<string, any>> {
   name: string;
@@ -64,27 +89,33 @@ export interface Widget<S extends Record<string, any>> {
   className: string;
   /** What a screen reader calls the group of controls. */
   title: string;
-  /** Traits that are read; the state is rebuilt when any of them changes. */
-  traits: readonly string[];
-  read(get: (trait: string) => any): S;
-  /** Throws an Error that names the trait if the state is none that the controls or a kernel can make. */
-  check(state: S): void;
+  /** Key in the page's address. */
+  addressKey: string;
+  /** Traits that controls move, in the order of the address. */
+  fields: Record<string, Field>;
+  /** Further traits: recordings handed over by Python. */
+  data?: readonly string[];
+  /** From the traits to the state: picks, say, the recording that belongs to them. */
+  derive?(traits: S): S;
+  /** Beyond the fields: throws an Error that names the trait if the state is none that the controls or a kernel can make. */
+  check?(state: S): void;
   controls(state: S): Control[];
-  /** Traits to set when a control moves. */
-  change(state: S, name: string, value: number | string): Partial<S>;
+  /** Traits to set when a control moves; without it, the control's own. */
+  change?(state: S, name: string, value: any): Partial<S>;
   draw(state: S, canvas: Canvas): Markup;
-  /** What an ordinary image of the drawing is called. */
-  alt(state: S): string;
   /** What has changed, in a sentence or two. */
   say(state: S): string;
   /** Part of the run that the step is in: while it plays, only another part and the end are announced. */
   phase?(state: S): string;
+  /** Every drawn number, or the steps of the run. */
+  table(state: S): Table;
+  /** The Python that makes the state, where the fields alone don't. */
+  code?(state: S): string;
+}
+
+/** What stands around a drawing and weighs on no page's script: node and the notebook's module have it. */
+export interface Words<S extends Record<string, any>> {
   prompts: readonly string[];
-  /** Key and value in the page's address. */
-  addressKey: string;
-  toAddress(state: S): string;
-  /** Throws an Error whose message says what is wrong. */
-  fromAddress(text: string, state: S): Partial<S>;
-  /** The Python that makes the same state. */
-  code(state: S): string;
+  /** What an ordinary image of the drawing is called. */
+  alt(state: S): string;
 }

@@ -1,0 +1,26 @@
+// The whole of a widget as text: what node prerenders for a page, and a notebook's module fills in.
+import { controlBar } from './bar.js';
+import { tableMarkup } from './table.js';
+import { markup } from './text.js';
+
+
+const QUIET = markup`data-lm-suppress-shortcuts="true"`;
+
+/**
+ * @template {Record<string, any>} S
+ * @param {import('./types.d.ts').Widget<S>} widget
+ * @param {import('./types.d.ts').Words<S>} words
+ * @param {S} state
+ * @param {{ id: string, width: number, copy: string }} options `id` is unique in the document
+ */
+export const frame = (widget, words, state, { id, width, copy }) => markup`<div class="sw-root ${widget.className}" data-id="${id}">
+<div class="sw-controls" role="group" aria-label="${widget.title}">${controlBar(widget.controls(state), id)}</div>
+<div class="sw-drawing">${widget.draw(state, { width, id })}</div>
+<output class="sw-said" aria-live="polite">${widget.say(state)}</output>
+<p class="sw-asked"></p>
+<div class="sw-try"><p class="sw-try-title">Try this</p><ol class="sw-prompts">${words.prompts.map(
+  (prompt) => markup`<li class="sw-prompt">${prompt}</li>`,
+)}</ol></div>
+<div class="sw-foot"><button type="button" class="sw-copy" data-do="copy" ${QUIET}>${copy}</button><button type="button" class="sw-copy" data-do="reset" ${QUIET}>Reset</button><span class="sw-message" role="status"></span></div>
+<details class="sw-table"><summary class="sw-summary" ${QUIET}>Numbers as a table</summary><div class="sw-cells" role="group" aria-label="${widget.title}, numbers" tabindex="0" ${QUIET}>${tableMarkup(widget.table(state))}</div></details>
+</div>`;
