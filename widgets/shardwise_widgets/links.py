@@ -21,9 +21,9 @@ def check_link(link: object, traits: Sequence[str], owner: str) -> tuple[str, ..
     Example:
         >>> check_link("devices, step", ["devices", "step"], "RingAllReduce")
         ('devices', 'step')
-        >>> check_link("nodes", ["devices", "step"], "Ring")
+        >>> check_link("n", ["devices", "step"], "Ring")
         Traceback (most recent call last):
-        shardwise_widgets._checks.TraitValueError: link='nodes' must name traits of Ring: devices, step
+        shardwise_widgets._checks.TraitValueError: link='n' must name traits of Ring: devices, step
     """
     if link is None:
         return ()

@@ -9,7 +9,6 @@ import { makeMessage } from './message.js';
 import { setSound, stateReader, traitsOf } from './state.js';
 import { liveTable } from './table.js';
 import { cut } from './text.js';
-import { watchTheme } from './theme.js';
 
 /** @typedef {import('./types.d.ts').Model} Model */
 
@@ -21,11 +20,12 @@ const ADDRESS_DELAY = 250; // browsers refuse to rewrite the address too often
 /**
  * @template {Record<string, any>} S
  * @param {import('./types.d.ts').Widget<S>} widget
- * @param {{ model: Model, root: HTMLElement, signal: AbortSignal, addressKey?: string }} host
+ * @param {{ model: Model, root: HTMLElement, signal: AbortSignal, addressKey?: string, theme?: () => void }} host
  *   `root` holds the widget's frame, as node or a notebook's module has written it;
- *   `addressKey` is given by a page, whose address may carry the state
+ *   `addressKey` is given by a page, whose address may carry the state; `theme` by a notebook, which has no style
+ *   of ours: it sees whether the ground is light or dark
  */
-export function mount(widget, { model, root, signal, addressKey }) {
+export function mount(widget, { model, root, signal, addressKey, theme }) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(name));
   const [drawing, said] = [part('.sw-drawing'), part('.sw-said')];
   const read = stateReader(widget, model);
@@ -34,7 +34,6 @@ export function mount(widget, { model, root, signal, addressKey }) {
   let state = read();
   const tell = makeMessage(part('.sw-message'), signal);
   tell(problem);
-  const theme = addressKey ? () => {} : watchTheme(root, signal);
   const measure = () => Math.max(NARROWEST, Math.round(drawing.clientWidth) || FRAME_WIDTH);
   let width = measure();
 
@@ -121,7 +120,7 @@ export function mount(widget, { model, root, signal, addressKey }) {
   );
 
   const size = new ResizeObserver(() => {
-    theme();
+    theme?.();
     const next = measure();
     if (next === width) return;
     width = next;

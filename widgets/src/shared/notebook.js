@@ -3,6 +3,7 @@ import { frame } from './frame.js';
 import { FRAME_WIDTH, mount } from './mount.js';
 import { soundState } from './state.js';
 import { markup } from './text.js';
+import { watchTheme } from './theme.js';
 
 /** An id for what labels and patterns refer to. A counter won't do: a notebook loads a module for each model. */
 const newId = () => `sw${Math.random().toString(36).slice(2, 10)}`;
@@ -23,7 +24,8 @@ export const notebook = (widget, words) => ({
     try {
       const state = soundState(widget, (trait) => model.get(trait));
       el.innerHTML = frame(widget, words, state, { id: newId(), width: FRAME_WIDTH, copy: 'Copy code' }).text;
-      mount(widget, { model, root: /** @type {HTMLElement} */ (el.firstElementChild), signal });
+      const root = /** @type {HTMLElement} */ (el.firstElementChild);
+      mount(widget, { model, root, signal, theme: watchTheme(root, signal) });
     } catch (error) {
       el.innerHTML = markup`<p class="sw-root" role="alert">${widget.title} can’t be drawn: ${/** @type {Error} */ (error).message}</p>`.text;
     }
