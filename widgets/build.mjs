@@ -11,6 +11,8 @@ const out = `${here}shardwise_widgets/static/`;
 const widgets = {
   MemoryBudget: 'memory-budget',
   RingAllReduce: 'ring-all-reduce',
+  CausalBalance: 'causal-balance',
+  RingAttention: 'ring-attention',
 };
 
 /** @param {string} path */

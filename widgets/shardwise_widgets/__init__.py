@@ -1,8 +1,10 @@
 """Widgets and figures that run in Jupyter and, without a kernel, in the book."""
 
 from shardwise_widgets import look
+from shardwise_widgets.causal_balance import CausalBalance
 from shardwise_widgets.figures import figure
 from shardwise_widgets.memory_budget import MemoryBudget
 from shardwise_widgets.ring_all_reduce import RingAllReduce
+from shardwise_widgets.ring_attention import RingAttention
 
-__all__ = ["MemoryBudget", "RingAllReduce", "figure", "look"]
+__all__ = ["CausalBalance", "MemoryBudget", "RingAllReduce", "RingAttention", "figure", "look"]

@@ -1,6 +1,8 @@
 // The page's host: gives each widget on a page the model that a kernel would give it in a notebook.
 import { widget as MemoryBudget } from './memory-budget/index.js';
 import { widget as RingAllReduce } from './ring-all-reduce/index.js';
+import { widget as CausalBalance } from './causal-balance/index.js';
+import { widget as RingAttention } from './ring-attention/index.js';
 import { readAddress } from './shared/address.js';
 import { share } from './shared/link.js';
 import { mount as bringToLife } from './shared/mount.js';
@@ -11,6 +13,8 @@ import { mount as bringToLife } from './shared/mount.js';
 const WIDGETS = {
   MemoryBudget,
   RingAllReduce,
+  CausalBalance,
+  RingAttention,
 };
 
 /**

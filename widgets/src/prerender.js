@@ -4,6 +4,10 @@ import { widget as MemoryBudget } from './memory-budget/index.js';
 import * as memoryBudget from './memory-budget/words.js';
 import { widget as RingAllReduce } from './ring-all-reduce/index.js';
 import * as ringAllReduce from './ring-all-reduce/words.js';
+import { widget as CausalBalance } from './causal-balance/index.js';
+import * as causalBalance from './causal-balance/words.js';
+import { widget as RingAttention } from './ring-attention/index.js';
+import * as ringAttention from './ring-attention/words.js';
 import { frame } from './shared/frame.js';
 import { FRAME_WIDTH } from './shared/mount.js';
 import { soundState } from './shared/state.js';
@@ -12,6 +16,8 @@ import { soundState } from './shared/state.js';
 const WIDGETS = {
   MemoryBudget: [MemoryBudget, memoryBudget],
   RingAllReduce: [RingAllReduce, ringAllReduce],
+  CausalBalance: [CausalBalance, causalBalance],
+  RingAttention: [RingAttention, ringAttention],
 };
 
 /** An image stands alone: it brings its style, in the light colours. @param {string} svg */
