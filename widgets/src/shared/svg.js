@@ -27,6 +27,11 @@ const TEXTURES = {
   idle: () => markup`<path d="M-2 2 6 10M2 -2 10 6" class="sw-line sw-stroke-page"/>`,
 };
 
+/** A label: `look` is the rest of its classes after the first `sw-`, such as `small sw-fill-muted`.
+ * @param {number} x @param {number} y @param {string} look @param {unknown} text @param {'middle' | 'end' | false} [anchor] */
+export const write = (x, y, look, text, anchor = false) =>
+  markup`<text x="${x}" y="${y}"${anchor && markup` text-anchor="${anchor}"`} class="sw-${look}">${text}</text>`;
+
 /** A small square in a role's colour with its letter. @param {string} role @param {string} letter @param {number} x @param {number} y */
 export const swatch = (role, letter, x, y) => markup`<rect x="${x}" y="${y}" width="20" height="20" rx="4" class="sw-fill-${role}"/>
 <text x="${x + 10}" y="${y + 14.5}" text-anchor="middle" class="sw-small sw-strong sw-on-${role}">${letter}</text>`;
