@@ -13,6 +13,8 @@ const widgets = {
   RingAllReduce: 'ring-all-reduce',
   CausalBalance: 'causal-balance',
   RingAttention: 'ring-attention',
+  ZeroStages: 'zero-stages',
+  ContextScaling: 'context-scaling',
 };
 
 /** @param {string} path */

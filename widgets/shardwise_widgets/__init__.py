@@ -2,9 +2,20 @@
 
 from shardwise_widgets import look
 from shardwise_widgets.causal_balance import CausalBalance
+from shardwise_widgets.context_scaling import ContextScaling
 from shardwise_widgets.figures import figure
 from shardwise_widgets.memory_budget import MemoryBudget
 from shardwise_widgets.ring_all_reduce import RingAllReduce
 from shardwise_widgets.ring_attention import RingAttention
+from shardwise_widgets.zero_stages import ZeroStages
 
-__all__ = ["CausalBalance", "MemoryBudget", "RingAllReduce", "RingAttention", "figure", "look"]
+__all__ = [
+    "CausalBalance",
+    "ContextScaling",
+    "MemoryBudget",
+    "RingAllReduce",
+    "RingAttention",
+    "ZeroStages",
+    "figure",
+    "look",
+]

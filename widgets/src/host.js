@@ -3,6 +3,8 @@ import { widget as MemoryBudget } from './memory-budget/index.js';
 import { widget as RingAllReduce } from './ring-all-reduce/index.js';
 import { widget as CausalBalance } from './causal-balance/index.js';
 import { widget as RingAttention } from './ring-attention/index.js';
+import { widget as ZeroStages } from './zero-stages/index.js';
+import { widget as ContextScaling } from './context-scaling/index.js';
 import { readAddress } from './shared/address.js';
 import { share } from './shared/link.js';
 import { mount as bringToLife } from './shared/mount.js';
@@ -15,6 +17,8 @@ const WIDGETS = {
   RingAllReduce,
   CausalBalance,
   RingAttention,
+  ZeroStages,
+  ContextScaling,
 };
 
 /**

@@ -8,6 +8,10 @@ import { widget as CausalBalance } from './causal-balance/index.js';
 import * as causalBalance from './causal-balance/words.js';
 import { widget as RingAttention } from './ring-attention/index.js';
 import * as ringAttention from './ring-attention/words.js';
+import { widget as ZeroStages } from './zero-stages/index.js';
+import * as zeroStages from './zero-stages/words.js';
+import { widget as ContextScaling } from './context-scaling/index.js';
+import * as contextScaling from './context-scaling/words.js';
 import { frame } from './shared/frame.js';
 import { FRAME_WIDTH } from './shared/mount.js';
 import { soundState } from './shared/state.js';
@@ -18,6 +22,8 @@ const WIDGETS = {
   RingAllReduce: [RingAllReduce, ringAllReduce],
   CausalBalance: [CausalBalance, causalBalance],
   RingAttention: [RingAttention, ringAttention],
+  ZeroStages: [ZeroStages, zeroStages],
+  ContextScaling: [ContextScaling, contextScaling],
 };
 
 /** An image stands alone: it brings its style, in the light colours. @param {string} svg */
