@@ -78,7 +78,7 @@ const MOST_ROWS = 8; // of a tile: longer blocks are drawn by a few of their que
 
 /**
  * The shape of a tile, row by row: the share of the block's keys that a query sees. Its keys ascend, so those are
- * the first ones.
+ * the first ones. A tile that is skipped keeps its whole shape.
  * @param {Run} run
  * @param {number} device
  * @param {number} block
@@ -87,7 +87,7 @@ export function shares(run, device, block) {
   const [queries, keys] = [tokensOf(run, device), tokensOf(run, block)];
   const rows = Math.min(queries, MOST_ROWS);
   return Array.from({ length: rows }, (_, row) => {
-    if (!run.causal) return 1;
+    if (!run.causal || !run.pairs[device][block]) return 1;
     const at = position(run, device, Math.floor(((row + 0.5) * queries) / rows));
     return runsIn(run, block).reduce((sum, [first, count, stride]) =>
       sum + Math.max(0, Math.min(count, Math.floor((at - first) / stride) + 1)), 0) / keys;
