@@ -43,7 +43,7 @@ widgets/node_modules/.installed: widgets/package-lock.json
 	@touch $@
 
 # The folders are listed too: one changes when a file in it goes.
-$(BUNDLES): widgets/node_modules/.installed widgets/build.mjs widgets/shardwise_widgets/look.json $(shell find widgets/src)
+$(BUNDLES): widgets/node_modules/.installed widgets/build.mjs widgets/shardwise_widgets/look.json chapter/glossary.yml $(shell find widgets/src)
 	npm --prefix widgets run --silent build
 	@touch $@
 

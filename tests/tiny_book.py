@@ -13,9 +13,10 @@ from support import ROOT
 
 from shardwise_book.render import TEMPLATES, Link, Page, Site, TocEntry, render
 
-LOOK = ROOT / "widgets" / "shardwise_widgets" / "static" / "look.css"
-CONTENT = ROOT / "chapter" / "style" / "shardwise.css"
-ASSETS = ("style.css", "look.css", "shardwise.css")
+STATIC = ROOT / "widgets" / "shardwise_widgets" / "static"
+LOOK = STATIC / "look.css"
+STYLES = [ROOT / "chapter" / "style" / name for name in ("shardwise.css", "reader.css")]
+ASSETS = ("style.css", "look.css", "shardwise.css", "reader.css")
 
 HOME = """
 ::: {.hero}
@@ -133,7 +134,49 @@ RING = (
     + "\n\n".join(
         f"## Step {step} {{#sec-step-{step}}}\n\n" + "Words and words. " * 60 for step in range(6)
     )
-    + "\n\n## Cost {#sec-cost}\n\nThe cost is bounded, says the numbat.\n"
+    + "\n\n## Cost {#sec-cost}\n\nThe cost of an "
+    + "[all-reduce](../glossary.html#term-all-reduce){.term} is bounded, says the numbat.\n"
+    + """
+::::: {.quiz data-quiz="ring/pick" data-kind="choice" data-right="1"}
+Which of these is a ring?
+
+1. a tree
+2. a *circle*
+3. a star
+
+:::: {.callout .callout-note}
+1. **No.** A tree has leaves.
+2. **Right.** A circle has no end.
+3. **No.** A star has a middle.
+::::
+:::::
+
+::::: {.quiz data-quiz="ring/count" data-kind="number" data-right="0" data-answers="1.75 2" data-tolerance="0.005" data-unit="GB"}
+How much is sent?
+
+:::: {.callout .callout-note}
+**1.75 GB.** Seven eighths, twice.
+
+Not 2 GB: that is the limit.
+::::
+:::::
+
+::::: {.quiz data-quiz="ring/sort" data-kind="order" data-right="0"}
+In which order?
+
+1. gather
+2. scatter
+3. step
+
+:::: {.callout .callout-note}
+1. scatter
+2. gather
+3. step
+
+Nobody steps with half a sum.
+::::
+:::::
+"""
 )
 
 PAGES = {
@@ -147,7 +190,7 @@ def write_book(folder: Path) -> Path:
     """Write the three pages and what they load into `folder`, and return it."""
     assets = folder / "assets"
     assets.mkdir(parents=True)
-    for source in (TEMPLATES / "style.css", TEMPLATES / "page.js", LOOK, CONTENT):
+    for source in (TEMPLATES / "style.css", TEMPLATES / "page.js", LOOK, *STYLES):
         (assets / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     for href in PAGES:
         target = folder / href
@@ -191,7 +234,7 @@ def page_for(href: str) -> Page:
         next=link_to(href, names[at + 1]) if at + 1 < len(names) else None,
         root=root,
         head=Markup(""),
-        after_body=Markup(""),
+        after_body=Markup((STATIC / "reader.html").read_text(encoding="utf-8")),
         css=[f"{root}assets/{name}" for name in ASSETS],
         scripts=[f"{root}assets/page.js"],
     )

@@ -1,9 +1,11 @@
-// Builds everything under shardwise_widgets/static/: one ES module per widget for notebooks, one inline
-// script for the book's pages, the styles, and the program that draws first frames.
+// Builds everything under shardwise_widgets/static/: one ES module per widget for notebooks, two inline
+// scripts for the book's pages (widgets, and what serves the reader), the styles, and the program that draws
+// first frames.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { parse } from 'yaml';
 import { lookCss, paintCss, withFallbacks, themeCss } from './src/look-css.js';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -15,6 +17,8 @@ const widgets = {
   RingAttention: 'ring-attention',
   ZeroStages: 'zero-stages',
   ContextScaling: 'context-scaling',
+  PipelineSchedule: 'pipeline-schedule',
+  PipelineBubble: 'pipeline-bubble',
 };
 
 /** @param {string} path */
@@ -51,6 +55,20 @@ const drawingCss = {
   },
 };
 
+/** Definitions by anchor, without their Markdown. @type {import('esbuild').Plugin} */
+const glossary = {
+  name: 'glossary',
+  setup(builder) {
+    builder.onResolve({ filter: /^glossary\.json$/ }, () => ({ path: 'glossary.json', namespace: 'glossary' }));
+    builder.onLoad({ filter: /./, namespace: 'glossary' }, async () => {
+      /** @type {{ id: string, definition: string }[]} */
+      const terms = parse(await read('../chapter/glossary.yml'));
+      const plain = terms.map(({ id, definition }) => [id, definition.replace(/[$*`]/g, '').trim()]);
+      return { contents: JSON.stringify(Object.fromEntries(plain)), loader: 'json' };
+    });
+  },
+};
+
 /**
  * @param {import('esbuild').BuildOptions} options
  * @returns {Promise<string>}
@@ -64,7 +82,7 @@ async function bundle(options) {
     target: 'es2022',
     legalComments: 'none',
     absWorkingDir: here,
-    plugins: [drawingCss],
+    plugins: [drawingCss, glossary],
     ...options,
   });
   return /** @type {import('esbuild').OutputFile[]} */ (result.outputFiles)[0].text;
@@ -85,4 +103,6 @@ await write('look.css', await minifyCss(lookCss(look)));
 await write('widgets.css', await minifyCss(`${themeCss(look)}\n${controls}\n${drawing}`));
 const host = await bundle({ entryPoints: ['src/host.js'], format: 'iife', globalName: 'shardwiseWidgets' });
 await write('page.html', `<script>${host.trim()}</script>\n`);
+const reader = await bundle({ entryPoints: ['src/reader/index.js'], format: 'iife' });
+await write('reader.html', `<script>${reader.trim()}</script>\n`);
 await write('prerender.mjs', await bundle({ entryPoints: ['src/prerender.js'], format: 'esm', platform: 'node' }));

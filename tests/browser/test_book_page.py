@@ -167,17 +167,13 @@ def test_search_without_an_index_says_so(visit, address):
     expect(page.locator(".search-status")).to_contain_text("could not be loaded")
 
 
-def test_the_contents_follow_the_reading_and_the_chapter_counts_as_read(visit, tiny_site):
+def test_the_contents_follow_the_reading(visit, tiny_site):
     page = visit((tiny_site / "chapter/ring.html").as_uri())
     current = page.locator(".toc [aria-current]")
-    expect(page.locator(".chapters .read")).to_have_count(0)
     page.locator("#sec-step-3").evaluate("e => e.scrollIntoView()")
     expect(current).to_have_text("2.4 Step 3")
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(current).to_have_text("2.7 Cost")
-    expect(page.locator(".chapters [aria-current] .read")).to_contain_text("read")
-    page.goto((tiny_site / "index.html").as_uri())
-    expect(page.locator(".chapters .read")).to_have_count(1)
 
 
 def test_the_menu_of_a_narrow_screen_is_a_disclosure(visit, tiny_site):

@@ -109,28 +109,10 @@
   const sections = new IntersectionObserver(markSection, { rootMargin: "0px 0px -70% 0px" });
   for (const target of links.keys()) sections.observe(target);
 
-  // A chapter counts as read once its end has been on screen.
-  function readPages() {
-    try { return new Set(JSON.parse(recall("shardwise-read") || "[]")); } catch { return new Set(); }
-  }
-  function markRead() {
-    const pages = readPages();
-    for (const link of document.querySelectorAll(".chapters a:not(:has(.read))")) {
-      if (!pages.has(link.href.slice(root.href.length).split("#")[0])) continue;
-      const mark = document.createElement("span");
-      mark.className = "read";
-      mark.innerHTML = '<span aria-hidden="true">✓</span><span class="visually-hidden">read</span>';
-      link.append(mark);
-    }
-  }
   new IntersectionObserver((entries) => {
     atEnd = entries.at(-1).isIntersecting && scrollY > 0;
     markSection();
-    if (!atEnd) return;
-    remember("shardwise-read", JSON.stringify([...readPages().add(document.body.dataset.page)]));
-    markRead();
   }).observe(document.querySelector(".colophon"));
-  markRead();
 
   // Copy buttons. The widgets' copy.js does the same: a page need not hold a widget, nor a widget be in a page.
   async function copy(text) {

@@ -1,4 +1,0 @@
-declare module 'drawing.css' {
-  const text: string;
-  export default text;
-}
