@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 
 import traitlets
 
-from shardwise.plan import Cluster, dgx_a100, dgx_h100
-from shardwise.plan.link_time import exposed_seconds, neighbour_link
+from shardwise.plan import Cluster, dgx_a100, dgx_h100, exposed_seconds, neighbour_link
 from shardwise_widgets._checks import Checked, TraitValueError, count, number, one_of
 from shardwise_widgets.base import ShardwiseWidget
 

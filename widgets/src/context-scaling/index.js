@@ -181,7 +181,7 @@ export const widget = {
   table: (state) => ({
     caption: `Each device holds ${count(block(state))} tokens of ${count(tokenBytes(state))} bytes: ${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${count(bytes)}`).join(', ')}`,
     head: ['devices', 'tokens', 'compute', 'send', 'wait'],
-    rows: [...new Set([...DEVICES, state.devices])].map((devices) => {
+    rows: [...new Set([...DEVICES, state.devices])].sort((a, b) => a - b).map((devices) => {
       const { compute, communication, waiting } = seconds({ ...state, devices });
       return [devices, count(devices * block(state)), ...[compute, communication, waiting].map(duration)];
     }),

@@ -39,7 +39,7 @@ ${write(0, 24, 'large sw-fill-text', markup`${formatBytes(kept(state).total)}<ts
 ${write(narrow ? 0 : width, narrow ? 48 : 24, 'body sw-strong sw-fill-text', verdict(state, narrow), !narrow && 'end')}
 ${rows.map((device, i) => deviceRow(state, device, top + i * ROW, place))}
 ${PARTS.map((part, i) => markup`${badge(part, boxes(place)[i].x, top - 28)}${legendRow(state, part, legend + i * 28, place)}`)}
-${write(0, legend + 120, MUTED, 'What each stage leaves on a device')}
+${write(0, legend + 120, MUTED, 'What a stage leaves on each')}
 ${STAGES.map((stage) => stageCell(state, stage, legend + 128, place))}
 ${timeline(state, legend + 216, place)}
 </svg>`;
@@ -109,7 +109,7 @@ ${PHASES.map(([name, part], i) => markup`<g ${ask(`${name}: each device ${i < 2 
 ${badge('params', 0, y + 62)}${badge('grads', 0, y + 106)}
 ${collectives(state.step).map(({ phase, op, part, trips }) => {
     const bytes = formatBytes(sentBytes(state, state.step, trips));
-    return markup`<g ${ask(`${op} of ${NAMES[part]}${state.step > 2 ? ', layer by layer' : ''}: each device sends ${trips > 1 ? trips : ''}Ψ(N−1)/N of 2 bytes = ${bytes}`, op + phase)}>${box(phase, y + (part === 'params' ? 52 : 96), 40, 'communication', [op, `${narrow ? '' : '→ '}${bytes}`])}</g>`;
+    return markup`<g ${ask(`${op} of ${NAMES[part]}${state.step > 2 ? ', layer by layer' : ''}: each device sends ${trips > 1 ? trips : ''}Ψ(N−1)/N · 2 bytes = ${bytes}`, op + phase)}>${box(phase, y + (part === 'params' ? 52 : 96), 40, 'communication', [op, `${narrow ? '' : '→ '}${bytes}`])}</g>`;
   })}`;
 }
 
