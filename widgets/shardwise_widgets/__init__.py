@@ -5,6 +5,8 @@ from shardwise_widgets.causal_balance import CausalBalance
 from shardwise_widgets.context_scaling import ContextScaling
 from shardwise_widgets.figures import figure
 from shardwise_widgets.memory_budget import MemoryBudget
+from shardwise_widgets.pipeline_bubble import PipelineBubble
+from shardwise_widgets.pipeline_schedule import PipelineSchedule
 from shardwise_widgets.ring_all_reduce import RingAllReduce
 from shardwise_widgets.ring_attention import RingAttention
 from shardwise_widgets.zero_stages import ZeroStages
@@ -13,6 +15,8 @@ __all__ = [
     "CausalBalance",
     "ContextScaling",
     "MemoryBudget",
+    "PipelineBubble",
+    "PipelineSchedule",
     "RingAllReduce",
     "RingAttention",
     "ZeroStages",

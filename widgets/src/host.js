@@ -5,6 +5,8 @@ import { widget as CausalBalance } from './causal-balance/index.js';
 import { widget as RingAttention } from './ring-attention/index.js';
 import { widget as ZeroStages } from './zero-stages/index.js';
 import { widget as ContextScaling } from './context-scaling/index.js';
+import { widget as PipelineSchedule } from './pipeline-schedule/index.js';
+import { widget as PipelineBubble } from './pipeline-bubble/index.js';
 import { readAddress } from './shared/address.js';
 import { share } from './shared/link.js';
 import { mount as bringToLife } from './shared/mount.js';
@@ -19,6 +21,8 @@ const WIDGETS = {
   RingAttention,
   ZeroStages,
   ContextScaling,
+  PipelineSchedule,
+  PipelineBubble,
 };
 
 /**

@@ -12,6 +12,10 @@ import { widget as ZeroStages } from './zero-stages/index.js';
 import * as zeroStages from './zero-stages/words.js';
 import { widget as ContextScaling } from './context-scaling/index.js';
 import * as contextScaling from './context-scaling/words.js';
+import { widget as PipelineSchedule } from './pipeline-schedule/index.js';
+import * as pipelineSchedule from './pipeline-schedule/words.js';
+import { widget as PipelineBubble } from './pipeline-bubble/index.js';
+import * as pipelineBubble from './pipeline-bubble/words.js';
 import { frame } from './shared/frame.js';
 import { FRAME_WIDTH } from './shared/mount.js';
 import { soundState } from './shared/state.js';
@@ -24,6 +28,8 @@ const WIDGETS = {
   RingAttention: [RingAttention, ringAttention],
   ZeroStages: [ZeroStages, zeroStages],
   ContextScaling: [ContextScaling, contextScaling],
+  PipelineSchedule: [PipelineSchedule, pipelineSchedule],
+  PipelineBubble: [PipelineBubble, pipelineBubble],
 };
 
 /** An image stands alone: it brings its style, in the light colours. @param {string} svg */

@@ -1,0 +1,222 @@
+// A pipeline schedule: devices are rows, time runs to the right, and what each device holds is drawn below on the
+// same axis. Cells stand in time order, so that a cell is painted over those that it waits for.
+import { ask } from '../shared/ask.js';
+import { plural } from '../shared/format.js';
+import { swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
+import { markup } from '../shared/text.js';
+import { END, MAX_MICROBATCHES, MAX_STAGES, OWN, POLICIES, derive, heldAt, now } from './model.js';
+
+/** @typedef {import('./model.js').State} State */
+/** @typedef {import('./model.js').Cell} Cell */
+/** @typedef {import('./model.js').Op} Op */
+/** @typedef {import('./model.js').Run} Run */
+/** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
+
+const NAMES = { gpipe: 'GPipe', '1f1b': '1F1B', [OWN]: 'Yours' };
+const KINDS = { F: ['parameters', 'Forward'], B: ['gradients', 'Backward'] };
+const COSTS = [1, 1.5, 2, 3];
+const STAGES = Array.from({ length: MAX_STAGES }, (_, i) => i + 1);
+const MICROBATCHES = Array.from({ length: MAX_MICROBATCHES }, (_, i) => i + 1).filter((count) => count <= 16 || count % 4 === 0);
+const [GAP, SMALL, TINY] = [4, 14.17, 11.81];
+const MUTED = 'small sw-number sw-fill-muted';
+const NUMBER = 'small sw-number sw-fill-text';
+
+/** A reader's times may be anything. @param {number} time */
+const number = (time) => Number(time.toFixed(3)).toLocaleString('en-US');
+/** @param {number} share @param {number} [decimals] */
+const percent = (share, decimals = 1) => `${Number((100 * share).toFixed(decimals))}\u00a0%`;
+/** @param {number} count */
+const microbatchCount = (count) => plural(count, 'micro-batch', 'micro-batches');
+/** @param {Cell} cell */
+const label = ({ op, microbatch }) => `${op}${microbatch}`;
+/** @param {Cell} cell */
+const needs = (cell) =>
+  cell.needs.map((need) => `${label(need)} of device ${need.stage} (ended at ${number(need.end)})`).join(' and ') || 'no other cell';
+
+/** @param {Run} run @param {number} width @param {string} id */
+function layout({ rows, makespan }, width, id) {
+  const narrow = width < 560;
+  const [left, end, row, top] = narrow ? [28, width - 40, 20, 124] : [76, width - 52, 28, 92];
+  const axis = top + rows.length * (row + GAP) + 4;
+  const panel = axis + 64;
+  return {
+    id, width, narrow, left, end, row, top, axis, panel,
+    base: row / 2 + (narrow ? 4 : 5), // of a label in a row
+    bottom: panel + rows.length * (row + GAP) - GAP,
+    x: (/** @type {number} */ time) => left + (time / makespan) * (end - left),
+    y: (/** @type {number} */ stage) => top + stage * (row + GAP),
+  };
+}
+
+/** @typedef {ReturnType<typeof layout>} Place */
+/** What is shown of the run: up to a time, and, where something moves, from another. @typedef {{ place: Place, time: number, before: number }} View */
+
+/** @param {State} state @param {Canvas} canvas */
+function draw(state, { width, id, from }) {
+  const { run } = state;
+  const place = layout(run, width, id);
+  const { narrow, top, x, y, axis, panel, bottom } = place;
+  const time = now(state);
+  const before = from === undefined ? time : now({ ...state, step: from });
+  const view = { place, time, before };
+  const texts = { F: labels(run, 'F', place), B: labels(run, 'B', place) };
+  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 4}" width="${width}" height="${bottom + 4}" role="group" aria-label="Devices by time">
+${textures(id, ['parameters', 'gradients', 'activations', 'idle'])}
+<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
+${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)}<tspan class="sw-body" dx="6">of the time idle</tspan>`)}
+${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-number sw-strong sw-fill-text', `makespan ${number(run.makespan)}`, !narrow && 'end')}
+${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}
+${run.rows.map((row, stage) => markup`${track(stage, y(stage), place)}
+${idleSpans(row, run.makespan, time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(stop) - x(start)}" height="${place.row}" fill="${texture(id, 'idle')}"/>`)}
+<g ${ask(`Device ${stage} idles ${number(run.idle[stage])} of ${number(run.makespan)}.`, `p${stage}`)}>${write(width, y(stage) + place.base, NUMBER, percent(run.idle[stage] / run.makespan, 0), 'end')}</g>`)}
+${run.cells.filter((cell) => cell.start < time || cell.end <= time).map((cell) => drawCell(cell, view, texts[cell.op]))}
+${timeAxis(run, place, time)}
+${swatch('activations', 'A', 0, panel - 32)}${write(28, panel - 17, 'small sw-fill-text', `${narrow ? 'In' : 'Micro-batches in'} flight, of ${run.microbatches}`)}${write(width, panel - 17, MUTED, 'peak', 'end')}
+${run.rows.map((_, stage) => held(run, stage, view))}
+${time < run.makespan && markup`<path d="M${x(time)} ${top - 4}V${axis}M${x(time)} ${panel - 4}V${bottom}" class="sw-line sw-stroke-text sw-schedule-now" style="--from:${x(before) - x(time)}px"/>`}
+</svg>`;
+}
+
+/** @param {number} start @param {number} stop */
+const span = (start, stop) => `time ${number(start)} to ${number(stop)}`;
+
+/** The empty row of a device. @param {number} stage @param {number} y @param {Place} place */
+const track = (stage, y, { left, end, row, base, narrow }) => markup`${write(0, y + base, MUTED, `${narrow ? 'd' : 'device '}${stage}`)}
+<rect x="${left}" y="${y + 0.75}" width="${end - left}" height="${row - 1.5}" rx="4" class="sw-line sw-stroke-rule"/>`;
+
+/** What cells are called: as much as the smallest of a kind has room for. @param {Run} run @param {Op} op @param {Place} place */
+function labels({ cells, microbatches }, op, { x, narrow }) {
+  const room = Math.min(...cells.filter((cell) => cell.op === op).map(({ start, end }) => x(end) - x(start))) - 2;
+  const spare = Math.floor(room / textWidth('0', narrow ? TINY : SMALL)) - String(microbatches - 1).length;
+  const [role] = KINDS[op];
+  return (/** @type {Cell} */ cell, /** @type {number} */ middle, /** @type {number} */ y) =>
+    spare >= 0 && write(middle, y, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role} sw-stroke-${role}`, spare ? label(cell) : cell.microbatch, 'middle');
+}
+
+/** @param {Cell} cell @param {View} view @param {ReturnType<typeof labels>} text */
+function drawCell(cell, { place: { id, x, y, row, base }, time, before }, text) {
+  const { op, stage, microbatch, start, end, held: count } = cell;
+  const [role, word] = KINDS[op];
+  const [left, top, full, stop] = [x(start), y(stage), x(end) - x(start), Math.min(end, time)];
+  const gap = Math.min(1.5, full / 5);
+  const grown = Math.max(0, before - start) / (stop - start);
+  const [message] = cell.needs;
+  return markup`<g class="sw-schedule-cell" ${ask(
+    `${word} of micro-batch ${microbatch} on device ${stage}, ${span(start, end)}. It needs ${needs(cell)}. The device holds ${microbatchCount(count)}${op === 'B' ? `, then ${count - 1}` : ''}.`, `${label(cell)}-${stage}`)}>
+<rect x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" fill="${texture(id, role)}"${grown < 1 && markup` class="sw-schedule-new" style="--from:${grown}"`}/>
+${end <= time && text(cell, left + full / 2, top + base)}</g>
+${message && markup`<g class="sw-schedule-needs"><path d="${cell.needs.map((need) => markup`M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}" class="sw-line sw-stroke-text"/><path d="M${x(message.end)} ${y(message.stage) + row / 2}L${left} ${top + row / 2}" marker-end="url(#${id}-head)" class="sw-line sw-stroke-communication"/></g>`}`;
+}
+
+/** Gaps of a device so far, each with the cell that ends it. @param {Cell[]} row @param {number} makespan @param {number} time */
+function idleSpans(row, makespan, time) {
+  let free = 0;
+  /** @type {[start: number, stop: number, next?: Cell][]} */
+  const spans = [];
+  for (const next of [...row, undefined]) {
+    const stop = Math.min(next?.start ?? makespan, time);
+    if (stop > free) spans.push([free, stop, next]);
+    free = next?.end ?? makespan;
+  }
+  return spans;
+}
+
+/** @param {State} state @param {Place} place */
+function legend({ policy, backward_cost }, { narrow, top }) {
+  const [forward, backward] = narrow || policy === OWN ? ['', ''] : [': 1', `: ${backward_cost}`];
+  return [['parameters', 'F', `forward${forward}`], ['gradients', 'B', `backward${backward}`], ['idle', '–', 'idle']].map(([role, letter, text], i) => {
+    const left = i * (narrow ? 92 : 136);
+    return markup`${swatch(role, letter, left, top - 48)}${write(left + 26, top - 33, `${narrow ? 'tiny' : 'small'} sw-fill-muted`, text)}`;
+  });
+}
+
+/** @param {Run} run @param {Place} place @param {number} time */
+function timeAxis({ makespan }, { x, axis, end, left, narrow }, time) {
+  const done = time === makespan;
+  return markup`<path d="M${left} ${axis}H${end}" class="sw-line sw-stroke-rule"/>
+${ticks(makespan, narrow ? 4 : 8).map((tick) => markup`<path d="M${x(tick)} ${axis}v4" class="sw-line sw-stroke-rule"/>${(done || Math.abs(x(tick) - x(time)) > 28) && write(x(tick), axis + 18, MUTED, number(tick), 'middle')}`)}
+${!done && write(x(time), axis + 18, NUMBER, number(time), 'middle')}`;
+}
+
+/** What a device holds over time, as high as its share of all micro-batches. @param {Run} run @param {number} stage @param {View} view */
+function held({ rows, peaks, microbatches }, stage, { place, time, before }) {
+  const { id, x, row, base, panel, y, top: grid, width } = place;
+  const top = y(stage) - grid + panel;
+  const bottom = top + row;
+  const level = (/** @type {number} */ count) => bottom - (count / microbatches) * row;
+  const changes = rows[stage].map(({ op, start, end, held: count }) => (op === 'F' ? [start, count] : [end, count - 1]));
+  /** @param {number} from @param {number} to @param {unknown} [moves] */
+  const area = (from, to, moves) => markup`<path d="M${x(from)} ${bottom}V${level(changes.findLast(([at]) => at <= from)?.[1] ?? 0)}${changes.filter(([at]) => at > from && at < to).map(([at, count]) => markup`H${x(at)}V${level(count)}`)}H${x(to)}V${bottom}z" fill="${texture(id, 'activations')}"${moves}/>`;
+  const first = rows[stage].find((cell) => cell.held === peaks[stage])?.start;
+  return markup`${track(stage, top, place)}
+<g ${ask(`Device ${stage} holds activations of ${microbatchCount(heldAt(rows[stage], time))} at time ${number(time)}, and of at most ${peaks[stage]}, from time ${number(first ?? 0)}.`, `h${stage}`)}>${area(0, before)}${time > before && area(before, time, markup` class="sw-schedule-new" style="--from:0"`)}${write(width, top + base, `${NUMBER} sw-strong`, peaks[stage], 'end')}</g>`;
+}
+
+/** @param {State} state */
+function say(state) {
+  const { run, policy, stages, step } = state;
+  const time = now(state);
+  const ended = run.rows.flat().filter(({ end }) => end === time).map((cell) => `${label(cell)} on device ${cell.stage}`).join(', ');
+  if (step < run.times.length) {
+    return `Time ${number(time)} of ${number(run.makespan)}: ${step ? `${ended} ended` : 'nothing has run'}. ` +
+      `Device 0 holds ${microbatchCount(heldAt(run.rows[0], time))}.`;
+  }
+  const peaks = stages > 1 ? `, device ${stages - 1} at most ${run.peaks[stages - 1]}` : '';
+  return `${NAMES[/** @type {keyof typeof NAMES} */ (policy)]}: ${plural(stages, 'stage')}, ${microbatchCount(run.microbatches)}; ` +
+    `makespan ${number(run.makespan)}, of which devices idle ${percent(run.bubble)}. Device 0 holds at most ${run.peaks[0]}${peaks}.`;
+}
+
+/** What each device does between one step and the next. @param {State} state */
+function table({ run }) {
+  const doing = (/** @type {Cell[]} */ row, /** @type {number} */ from, /** @type {number} */ to) =>
+    row.filter(({ start, end }) => start < to && end > from).map(label).join(' ') || '–';
+  return {
+    caption: 'What each device does; a forward takes 1',
+    head: ['Time', ...run.rows.map((_, stage) => `Device ${stage}`)],
+    rows: [
+      ...run.times.map((to, i) => [`${number(run.times[i - 1] ?? 0)}–${number(to)}`, ...run.rows.map((row) => doing(row, run.times[i - 1] ?? 0, to))]),
+      ['Idle', ...run.idle.map(number)],
+      ['Most held', ...run.peaks],
+    ],
+  };
+}
+
+/** @type {import('../shared/types.d.ts').Widget<State>} */
+export const widget = {
+  name: 'PipelineSchedule',
+  className: 'sw-schedule',
+  title: 'Pipeline schedule',
+  addressKey: 'schedule',
+  fields: {
+    policy: { kind: 'one', of: POLICIES },
+    stages: { kind: 'whole', least: 1, most: MAX_STAGES },
+    microbatches: { kind: 'whole', least: 1, most: MAX_MICROBATCHES },
+    backward_cost: { kind: 'one', of: COSTS },
+    step: { kind: 'whole', least: 0, most: END },
+  },
+  data: ['cells'],
+  derive,
+  controls(state) {
+    const { policy, stages, microbatches, backward_cost, step, run, cells } = state;
+    const last = run.times.length;
+    return [
+      {
+        kind: 'choice', name: 'policy', label: 'Schedule', value: policy,
+        options: Object.entries(NAMES).filter(([value]) => value !== OWN || cells?.length).map(([value, text]) => ({ value, text })),
+      },
+      { kind: 'range', name: 'stages', label: 'Stages', stops: STAGES, value: stages, text: String(stages) },
+      { kind: 'range', name: 'microbatches', label: 'Micro-batches', stops: MICROBATCHES, value: microbatches, text: String(microbatches) },
+      { kind: 'choice', name: 'backward_cost', label: 'Backward takes', value: backward_cost, options: COSTS.map((cost) => ({ value: cost, text: `${cost}×` })) },
+      { kind: 'stepper', name: 'step', label: 'Time', value: step, last, text: `${number(now(state))} of ${number(run.makespan)}` },
+    ];
+  },
+  // Whoever sees a whole schedule sees the next one whole too. One's own has no other size: for that, ours comes in.
+  change({ policy, stages, microbatches, step, run }, name, value) {
+    if (name === 'step') return { step: value };
+    return { policy: policy === OWN ? POLICIES[0] : policy, stages, microbatches, ...(step === run.times.length && { step: END }), [name]: value };
+  },
+  draw,
+  say,
+  phase: (state) => String(Math.sign(now(state) - state.run.rows[state.stages - 1][0].start)),
+  table,
+};
