@@ -116,8 +116,8 @@ function aboutDevice(run, step, device) {
 function maximum(run, step, device) {
   const [before, after] = [step - 2, step - 1].map((t) => run.top[t]?.[device] ?? null);
   if (after === null) return '';
-  const rescaled = before !== null && after > before ? `, up from ${before}: its sums so far shrink by e^(${before} − ${after}) = ${digits(Math.exp(before - after))}` : '';
-  return ` For query ${lastPosition(run, device)} the largest logit m is ${after}${rescaled}; ℓ = ${digits(run.sums[step - 1][device])}.`;
+  const rescaled = before !== null && after > before ? `, up from ${before}: its sums so far shrink by e^(old m − new m) = ${digits(Math.exp(before - after))}` : '';
+  return ` For query ${lastPosition(run, device)} the largest logit m is ${after}${rescaled}; ℓ = ${digits(run.sums[step - 1][device])}.`.replaceAll(' -', ' −');
 }
 
 /** @param {Run} run @param {number} step @param {number} device @param {number} block */
