@@ -150,7 +150,7 @@ test('the sentence says what moved, who skips and when it is complete', () => {
   const run = record(4, true);
   assert.equal(widget.say(state(run, 0)), 'Start: 4 devices share 16 tokens. Each keeps its queries and holds its own block of keys and values.');
   assert.match(widget.say(state(run, 1)), /^Step 1 of 4: each device takes its own block and absorbs it\. For query 15/);
-  assert.match(widget.say(state(run, 3)), /gets the block of its left neighbour and absorbs it, but 2 skip theirs, which lies in their future\./);
+  assert.match(widget.say(state(run, 3)), /gets the block of its left neighbour and absorbs it, but for 2 it lies in the future and is skipped\./);
   assert.match(widget.say(state(run, 4)), /Every query has met every key that it may see\.$/);
   assert.match(svg(run, 4), /✓ \|ring − full\| ≤ 2\.4e-7/);
 });

@@ -108,7 +108,7 @@ export const widget = {
   },
   controls: ({ devices, block, layout }) => [
     { kind: 'range', name: 'devices', label: 'Devices', stops: Array.from({ length: 31 }, (_, i) => i + 2), value: devices, text: `${devices}` },
-    { kind: 'range', name: 'block', label: 'Tokens on each', stops: [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256], value: block, text: `${block}` },
+    { kind: 'range', name: 'block', label: 'Tokens each', stops: [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256], value: block, text: `${block}` },
     { kind: 'choice', name: 'layout', label: 'Layout', value: layout, options: LAYOUTS.map((value) => ({ value, text: value })) },
   ],
   draw,

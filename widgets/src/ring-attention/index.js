@@ -137,7 +137,7 @@ function say(state) {
   const n = run.devices;
   if (!step) return `Start: ${n} devices share ${run.tokens} tokens. Each keeps its queries and holds its own block of keys and values.`;
   const skips = run.held[step - 1].filter((block, device) => !run.pairs[device][block]).length;
-  return `Step ${step} of ${n}: each device ${step > 1 ? 'gets the block of its left neighbour' : 'takes its own block'} and absorbs it${skips ? `, but ${skips} skip theirs, which lies in their future` : ''}.` +
+  return `Step ${step} of ${n}: each device ${step > 1 ? 'gets the block of its left neighbour' : 'takes its own block'} and absorbs it${skips ? `, but for ${skips} it lies in the future and is skipped` : ''}.` +
     `${maximum(run, step, n - 1)}${step === n ? ' Every query has met every key that it may see.' : ''}`;
 }
 
