@@ -8,6 +8,18 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 
 
+def written(value: object) -> str:
+    """Return `value` as an error message shows it: in short, also where Python refuses to write it.
+
+    >>> written(10**6), written(10**60), written(10**6000)
+    ('1000000', '100000000000000000...0000000000000000000', '(of over 4300 digits)')
+    """
+    try:
+        return reprlib.repr(value)
+    except ValueError:
+        return "(of over 4300 digits)"
+
+
 def integer(name: str, value: int, *, minimum: int = 0, maximum: int | None = None) -> int:
     """Return `value` as an int, or say why it is none between `minimum` and `maximum`.
 
@@ -15,11 +27,11 @@ def integer(name: str, value: int, *, minimum: int = 0, maximum: int | None = No
     4
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={reprlib.repr(value)} must be an int, not {type(value).__name__}")
+        raise TypeError(f"{name}={written(value)} must be an int, not {type(value).__name__}")
     number = int(value)
     if number < minimum or (maximum is not None and number > maximum):
         allowed = f"at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
-        raise ValueError(f"{name}={number} is out of range: give an integer {allowed}")
+        raise ValueError(f"{name}={written(number)} is out of range: give an integer {allowed}")
     return number
 
 
@@ -30,17 +42,15 @@ def amount(name: str, value: float | Fraction) -> Fraction:
     Fraction(1, 2)
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(
-            f"{name}={reprlib.repr(value)} must be a number, not {type(value).__name__}"
-        )
+        raise TypeError(f"{name}={written(value)} must be a number, not {type(value).__name__}")
     if isinstance(value, Rational):
         exact = Fraction(int(value.numerator), int(value.denominator))
     elif math.isfinite(value):
         exact = Fraction(float(value))
     else:
-        raise ValueError(f"{name}={value} must be finite")
+        raise ValueError(f"{name}={written(value)} must be finite")
     if exact < 0:
-        raise ValueError(f"{name}={value} must not be negative")
+        raise ValueError(f"{name}={written(value)} must not be negative")
     return exact
 
 
@@ -52,7 +62,9 @@ def whole(name: str, value: float | Fraction) -> int:
     """
     exact = amount(name, value)
     if exact.denominator != 1:
-        raise ValueError(f"{name}={value} must be a whole number: round it, as in round({name})")
+        raise ValueError(
+            f"{name}={written(value)} must be a whole number: round it, as in round({name})"
+        )
     return exact.numerator
 
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from shardwise._checks import integer, written
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -52,28 +54,33 @@ class Ledger:
         transfers: every message.
         calls: name of every collective that ran, also of one that had nothing to move (N = 1).
         payloads: whether transfers keep a copy of what was sent.
+        num_steps: number of steps so far; the latency of collectives that run one after the other
+            is this many times alpha.
     """
 
     transfers: list[Transfer] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     payloads: bool = False
+    num_steps: int = field(default=0, init=False)
 
-    @property
-    def num_steps(self) -> int:
-        """Number of steps so far; the latency of a run is this many times alpha."""
-        return self.transfers[-1].step + 1 if self.transfers else 0
+    def add(self, transfer: Transfer) -> None:
+        """Write down one message."""
+        self.transfers.append(transfer)
+        self.num_steps = max(self.num_steps, transfer.step + 1)
 
     def total_bytes(self) -> int:
         """Bytes sent by all devices together, which are the bytes received by all together."""
         return sum(transfer.num_bytes for transfer in self.transfers)
 
     def sent_by(self, rank: int) -> int:
-        """Bytes that device `rank` sent."""
-        return sum(t.num_bytes for t in self.transfers if t.source == rank)
+        """Bytes that device `rank` sent; 0 for one that sent nothing."""
+        sender = integer("rank", rank)
+        return sum(t.num_bytes for t in self.transfers if t.source == sender)
 
     def received_by(self, rank: int) -> int:
-        """Bytes that device `rank` received."""
-        return sum(t.num_bytes for t in self.transfers if t.destination == rank)
+        """Bytes that device `rank` received; 0 for one that received nothing."""
+        receiver = integer("rank", rank)
+        return sum(t.num_bytes for t in self.transfers if t.destination == receiver)
 
 
 _active: ContextVar[tuple[Ledger, ...]] = ContextVar("shardwise_ledgers", default=())
@@ -89,6 +96,9 @@ def record(*, payloads: bool = False) -> Iterator[Ledger]:
     Yields:
         The ledger, which stays readable after the block.
 
+    Raises:
+        TypeError: if `payloads` is no bool.
+
     Example:
         >>> import torch
         >>> from shardwise.collectives import ring_all_reduce
@@ -97,14 +107,17 @@ def record(*, payloads: bool = False) -> Iterator[Ledger]:
         >>> log.total_bytes(), log.sent_by(0), log.num_steps, log.calls
         (24000, 6000, 6, ['ring_all_reduce'])
     """
+    if not isinstance(payloads, bool):
+        raise TypeError(f"payloads={written(payloads)} must be True or False")
     ledger = Ledger(payloads=payloads)
-    token = _active.set((*_active.get(), ledger))
+    _active.set((*_active.get(), ledger))
     try:
         # On CUDA, autograd runs backward in a thread of its own, which would not see the variable.
         with torch.autograd.set_multithreading_enabled(False):
             yield ledger
     finally:
-        _active.reset(token)
+        # Others may have begun meanwhile and still run: a generator ends its block when it likes.
+        _active.set(tuple(other for other in _active.get() if other is not ledger))
 
 
 class Recorder:
@@ -138,7 +151,7 @@ class Recorder:
     ) -> None:
         """Record that `message` travels in `step` of this collective (counted from 0)."""
         for ledger, first_step in self._ledgers:
-            ledger.transfers.append(
+            ledger.add(
                 Transfer(
                     op=op,
                     step=first_step + step,

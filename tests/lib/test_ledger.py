@@ -106,6 +106,66 @@ def test_an_exception_ends_its_recording():
     assert logs[0].calls == ["ring_all_reduce"]
 
 
+def test_recordings_may_end_in_another_order_than_they_began():
+    """As with a generator that is closed while others record."""
+
+    def recording():
+        with ledger.record() as log:
+            yield log
+
+    first = recording()
+    early = next(first)
+    with ledger.record() as late:
+        ring_all_reduce(tensors(2))
+        first.close()
+        ring_all_reduce(tensors(2))
+    ring_all_reduce(tensors(2))
+    assert (len(early.calls), len(late.calls)) == (1, 2)
+    with ledger.record() as alone:
+        pass
+    assert ledger._active.get() == ()
+    assert alone.calls == []
+
+
+def test_a_generator_may_be_closed_in_another_task():
+    async def recording():
+        with ledger.record() as log:
+            yield log
+
+    async def close_elsewhere():
+        generator = recording()
+        log = await anext(generator)
+        await asyncio.create_task(generator.aclose())
+        return log.calls
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: asyncio.run(close_elsewhere())).result(timeout=30) == []
+
+
+def test_steps_are_counted_to_the_highest_also_where_collectives_overlap():
+    with ledger.record() as log:
+        slow = ledger.Recorder("slow")
+        ring_all_reduce(tensors(3))  # steps 0 to 3
+        slow.note("send_forward", 0, 0, 1, chunk=0, message=torch.ones(1))
+        assert log.num_steps == 4
+        broadcast(torch.ones(1), 2)
+    assert log.transfers[-1].step == 4
+
+
+def test_nonsense_is_refused():
+    with ledger.record() as log:
+        ring_all_reduce(tensors(2))
+    for junk in (None, True, "0", 0.0, -1, [0]):
+        for count in (log.sent_by, log.received_by):
+            with pytest.raises((TypeError, ValueError), match=r"^rank="):
+                count(junk)
+    for junk in (None, 1, "yes"):
+        with pytest.raises(TypeError, match=r"payloads=.* must be True or False"):
+            ledger.record(payloads=junk).__enter__()
+    ring_all_reduce(tensors(2))
+    assert len(log.calls) == 1
+
+
 def test_threads_and_tasks_do_not_see_one_another():
     logs = {}
     together = threading.Barrier(3)
