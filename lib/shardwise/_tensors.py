@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import reprlib
+import re
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn.parameter import is_lazy
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 numbers and has no addition for them, so they are refused; convert with `.to(torch.float16)`."""
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 """The integers that can be added up; torch has no addition for the wider unsigned ones."""
+_NEVER_COPIED = re.compile(r"torch\.(q.*|u?int[1-7]|bit)")  # quantized, or less than a byte
 
 
 def names_of(dtypes: Sequence[torch.dtype]) -> str:
@@ -29,13 +31,25 @@ def names_of(dtypes: Sequence[torch.dtype]) -> str:
 
 
 def dense_tensor(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Return `value`, or say why it is no dense tensor."""
+    """Return `value`, or say why it is no tensor whose numbers can be read and copied."""
     if not isinstance(value, torch.Tensor):
         raise TypeError(
-            f"{name}={reprlib.repr(value)} must be a torch.Tensor, not {type(value).__name__}"
+            f"{name}={written(value)} must be a torch.Tensor, not {type(value).__name__}"
         )
+    if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, whose operations are its own: give a plain "
+            "torch.Tensor"
+        )
+    if is_lazy(value):
+        raise ValueError(f"{name} has no shape yet: run the layer that it belongs to once before")
     if value.layout is not torch.strided or value.is_nested:
         raise TypeError(f"{name} is sparse or nested: give a dense tensor, as {name}.to_dense()")
+    if _NEVER_COPIED.fullmatch(str(value.dtype)):
+        raise TypeError(
+            f"{name} has dtype {value.dtype}, of which torch makes no copies: convert it, as "
+            f"{name}.dequantize() or {name}.to(torch.int8)"
+        )
     return value
 
 
@@ -103,7 +117,7 @@ def summable_tensors(name: str, tensors: Sequence[torch.Tensor]) -> list[torch.T
 def _check_integer_sums(name: str, tensors: list[torch.Tensor]) -> None:
     """Refuse integers whose sum would wrap around without a word."""
     dtype = tensors[0].dtype
-    if tensors[0].numel() == 0:
+    if tensors[0].numel() == 0 or tensors[0].is_meta:
         return
     if dtype == torch.int64:  # nothing wider to add in: bound the sums by the extremes
         verb = "may reach"

@@ -178,6 +178,28 @@ def test_recipes_of_ones_own_are_checked():
             parts = {"params": 2, "grads": 2, "optimizer": 12, part: value}
             with pytest.raises((TypeError, ValueError), match=f"^{part}="):
                 Recipe("mine", description="", **parts)
+    for name, description in ((None, ""), ("mine", 3)):
+        with pytest.raises(TypeError, match=r"^(name|description)=.* must be a str"):
+            Recipe(name, 2, 2, 12, description)
+
+
+def test_numbers_too_long_to_write_are_refused_by_name_too():
+    """Python writes no integer of more than 4300 digits."""
+    for name, argument in CASES:
+        if argument in {"recipe", "sequence_parallel", "recompute"}:
+            continue
+        for value in (-(10**5000), Fraction(10**5000, 3), [10**5000]):
+            if not (argument in REALS and value == Fraction(10**5000, 3)):
+                refuse(name, argument, value)
+    refuse("activation_bytes", "num_heads", 10**5000)
+    refuse("activation_bytes", "tensor_parallel", 10**5000)
+
+
+def test_a_recipe_counts_in_python_s_integers():
+    numpy = pytest.importorskip("numpy")
+    recipe = Recipe("mine", numpy.int8(100), numpy.int8(100), numpy.int8(100), "would overflow")
+    assert recipe.bytes_per_param == 300
+    assert training_memory_bytes(10**20, recipe=recipe)["total"] == 300 * 10**20
 
 
 def test_a_result_beyond_floats_names_the_exact_form():

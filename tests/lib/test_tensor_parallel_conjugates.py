@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ def leaves(seed, sizes, dtype, device):
 
 
 def recorded_gradients(outputs, inputs, upstream):
-    with ledger.record() as log, torch.autograd.set_multithreading_enabled(False):
+    with ledger.record() as log:
         return torch.autograd.grad(outputs, inputs, upstream), log
 
 
@@ -106,7 +108,7 @@ def test_scatter_sums_and_keeps_the_devices_own_part():
 
 def test_replicate_and_collapse_own_their_memory_and_move_nothing(device):
     x = torch.ones(3, device=device, requires_grad=True)
-    with ledger.record() as log, torch.autograd.set_multithreading_enabled(False):
+    with ledger.record() as log:
         copies = replicate(x, 3)
         z = collapse(copies)
         z.add_(1)
@@ -114,6 +116,14 @@ def test_replicate_and_collapse_own_their_memory_and_move_nothing(device):
     assert log.calls == []
     assert len({t.untyped_storage().data_ptr() for t in (x, z, *copies)}) == 5
     assert x.tolist() == x.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_only_equal_tensors_collapse_into_one(device):
+    nan = torch.tensor([1.0, math.nan, math.inf, -0.0], device=device)
+    assert collapse([nan, nan.clone()])[:1].item() == 1.0
+    for other in ([1.0, 2.0, math.inf, 0.0], [1.0, math.nan, -math.inf, 0.0]):
+        with pytest.raises(ValueError, match=r"tensors\[2\] holds other numbers .* with g before"):
+            collapse([nan, nan, torch.tensor(other, device=device)])
 
 
 def split_square(x, weights, enter, leave):

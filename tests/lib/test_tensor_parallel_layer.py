@@ -205,7 +205,7 @@ def test_gradcheck(layer):
 
 
 def recorded(function):
-    with ledger.record() as log, torch.autograd.set_multithreading_enabled(False):
+    with ledger.record() as log:
         function().sum().backward()
     return log
 

@@ -55,7 +55,7 @@ def test_rows_that_are_not_looked_up_do_not_matter():
 def test_the_embedding_s_gradient_and_what_it_moves(device):
     ids, table = ids_and_table(0, (2, 6), 7, 4, torch.float64, device)
     table.requires_grad_()
-    with ledger.record() as log, torch.autograd.set_multithreading_enabled(False):
+    with ledger.record() as log:
         rows = vocab_parallel_embedding(ids, table, 3)
         moved = log.total_bytes()
         (rows * torch.arange(4, device=device)).sum().backward()
@@ -151,7 +151,7 @@ def test_what_the_loss_moves(device, num_devices):
     )
     targets = torch.randint(vocabulary, (tokens,), generator=generator).to(device)
     logits = column_parallel_forward(x, head, num_devices)
-    with ledger.record() as log, torch.autograd.set_multithreading_enabled(False):
+    with ledger.record() as log:
         losses = vocab_parallel_cross_entropy(logits, targets)
         forward = log.calls.copy()
         sent = [log.sent_by(rank) for rank in range(num_devices)]

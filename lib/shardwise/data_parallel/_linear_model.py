@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from shardwise._graphs import recording_gradients, without_history
 from shardwise._tensors import FLOATS, dense_tensor, names_of, tensor_list
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ def mean_squared_error_gradient(
     weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor
 ) -> torch.Tensor:
     """Return the gradient of the mean of (x Wᵀ - y)² over all elements, detached."""
-    with torch.enable_grad():
-        leaf = weight.detach().requires_grad_()
-        loss = (x.detach() @ leaf.T - y.detach()).square().mean()  # (B, out) -> ()
+    with recording_gradients():
+        leaf, inputs, targets = (without_history(tensor) for tensor in (weight, x, y))
+        leaf.requires_grad_()
+        loss = (inputs @ leaf.T - targets).square().mean()  # (B, out) -> ()
         (gradient,) = torch.autograd.grad(loss, leaf)
     return gradient

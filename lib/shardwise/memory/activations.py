@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
 
 RECOMPUTATIONS = ("none", "selective", "full")
 """What the backward pass computes again: nothing, the attention core, or the whole layer."""
@@ -94,5 +94,6 @@ def activation_bytes(
 def _check_divides(small: str, divisor: int, large: str, number: int) -> None:
     if number % divisor:
         raise ValueError(
-            f"{small}={divisor} does not divide {large}={number}: the formulas need equal parts"
+            f"{small}={written(divisor)} does not divide {large}={written(number)}: "
+            "the formulas need equal parts"
         )

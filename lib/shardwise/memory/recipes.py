@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import reprlib
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,9 +34,12 @@ class Recipe:
     description: str
 
     def __post_init__(self) -> None:
-        """Reject byte counts that are no integers or negative."""
-        for part in PARTS:
-            integer(part, getattr(self, part))
+        """Reject names that are no text, and byte counts that are no integers or negative."""
+        for word in ("name", "description"):
+            if not isinstance(getattr(self, word), str):
+                raise TypeError(f"{word}={written(getattr(self, word))} must be a str")
+        for part in PARTS:  # ints of Python, as others may overflow in sums
+            object.__setattr__(self, part, integer(part, getattr(self, part)))
 
     @property
     def bytes_per_param(self) -> int:
@@ -80,9 +82,7 @@ def find_recipe(recipe: str | Recipe) -> Recipe:
     if isinstance(recipe, Recipe):
         return recipe
     if not isinstance(recipe, str):
-        raise TypeError(f"recipe={reprlib.repr(recipe)} must be a name from RECIPES or a Recipe")
+        raise TypeError(f"recipe={written(recipe)} must be a name from RECIPES or a Recipe")
     if recipe not in RECIPES:
-        raise ValueError(
-            f"recipe={reprlib.repr(recipe)} is unknown: choose from {', '.join(RECIPES)}"
-        )
+        raise ValueError(f"recipe={written(recipe)} is unknown: choose from {', '.join(RECIPES)}")
     return RECIPES[recipe]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
 from shardwise.tensor_parallel._matrices import activation, matrix, vector
 from shardwise.tensor_parallel.linear import column_products
 
@@ -26,7 +26,7 @@ def check_attention(
     heads = integer("num_heads", num_heads, minimum=1)
     kv_heads = heads if num_kv_heads is None else integer("num_kv_heads", num_kv_heads, minimum=1)
     if heads % kv_heads:
-        raise ValueError(f"num_kv_heads={kv_heads} must divide num_heads={heads}")
+        raise ValueError(f"num_kv_heads={written(kv_heads)} must divide num_heads={written(heads)}")
     if not isinstance(causal, bool):
         raise TypeError(f"causal={causal!r} must be True or False")
     activation("x", x, min_dims=2)
@@ -34,7 +34,9 @@ def check_attention(
         matrix(name, weight, rows=x.shape[-1], like=x)
     width = weights[0].shape[1]
     if width % heads:
-        raise ValueError(f"Wq has {width} columns, which num_heads={heads} does not divide")
+        raise ValueError(
+            f"Wq has {width} columns, which num_heads={written(heads)} does not divide"
+        )
     for name, weight in zip(("Wk", "Wv"), weights[1:3], strict=True):
         if weight.shape[1] != width // heads * kv_heads:
             raise ValueError(
@@ -52,9 +54,10 @@ def check_devices(num_devices: int, num_heads: int, num_kv_heads: int) -> int:
     count = integer("num_devices", num_devices, minimum=1)
     if num_kv_heads % count:
         what = "num_heads" if num_heads == num_kv_heads else "num_kv_heads"
+        divisors = [n for n in range(1, num_kv_heads + 1) if num_kv_heads % n == 0]
         raise ValueError(
-            f"num_devices={count} does not divide {what}={num_kv_heads}: a device computes whole "
-            f"heads, give one of {[n for n in range(1, num_kv_heads + 1) if num_kv_heads % n == 0]}"
+            f"num_devices={written(count)} does not divide {what}={num_kv_heads}: a device "
+            f"computes whole heads, give one of {divisors}"
         )
     return count
 

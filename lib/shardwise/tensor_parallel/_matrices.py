@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
 from shardwise._tensors import FLOATS, dense_tensor
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def shard_count(num_devices: int, size: int, what: str) -> int:
     count = integer("num_devices", num_devices, minimum=1)
     if count > size:
         raise ValueError(
-            f"num_devices={count} is more than the {size} {what}: a device would hold an empty "
-            f"shard, give 1 to {size}"
+            f"num_devices={written(count)} is more than the {size} {what}: a device would hold an "
+            f"empty shard, give 1 to {size}"
         )
     return count
 

@@ -12,7 +12,7 @@ from shardwise.tensor_parallel._heads import (
     multi_head_attention,
 )
 from shardwise.tensor_parallel.conjugates import f, replicate
-from shardwise.tensor_parallel.linear import linear, row_parallel_forward
+from shardwise.tensor_parallel.linear import linear, row_sum
 
 
 def single_device_attention(  # noqa: PLR0913 - the seed's six, and options
@@ -135,4 +135,4 @@ def megatron_attention(  # noqa: PLR0913 - the seed's seven, and options
         num_kv_heads=kv_heads,
         causal=causal,
     )
-    return row_parallel_forward(heads, Wo, bias=bias_o)
+    return row_sum(heads, Wo, bias_o)

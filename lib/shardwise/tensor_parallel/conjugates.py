@@ -12,11 +12,8 @@ operator leads from one kind to the other, and its backward is the forward of it
     collapse     one of N         N copies of one
 
 The last two move nothing: they are where the simulation of N devices begins and ends. As each
-backward calls its partner, it can be differentiated again. `sequence_parallel` has the pair that
+backward calls its partner, it can be differentiated again. The module `sequence` has the pair that
 takes the place of f and g where the sequence is split.
-
-On a GPU autograd runs backward functions in a thread of its own, which the ledger of the calling
-thread does not see; `torch.autograd.set_multithreading_enabled(False)` keeps them in the caller's.
 """
 
 from __future__ import annotations
@@ -193,6 +190,12 @@ def replicate(tensor: torch.Tensor, num_devices: int) -> list[torch.Tensor]:
     return list(apply(Replicate, count, tensor))
 
 
+def one_of(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Take one of N tensors that are equal by what made them; see `collapse`."""
+    result: torch.Tensor = apply(Collapse, *tensors)
+    return result
+
+
 def collapse(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Take one of N equal tensors; the backward gives its gradient to every device.
 
@@ -204,7 +207,7 @@ def collapse(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
     Raises:
         TypeError: if an element is no dense float tensor.
-        ValueError: if there are none, or they differ in shape, dtype or device.
+        ValueError: if there are none, or they differ, be it in shape, dtype, device or values.
 
     Example:
         >>> collapse([torch.ones(2), torch.ones(2)])
@@ -213,5 +216,15 @@ def collapse(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     Source: the end of the simulation; real devices each compute the same loss.
     """
     check_floats(tensors)
-    result: torch.Tensor = apply(Collapse, *tensors)
-    return result
+    for rank, tensor in enumerate(tensors):
+        if not tensor.is_meta and not _same_numbers(tensor, tensors[0]):
+            raise ValueError(
+                f"tensors[{rank}] holds other numbers than tensors[0]: only one of equal tensors "
+                "stands for all, add partial sums up with g before"
+            )
+    return one_of(tensors)
+
+
+def _same_numbers(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors are equal, with NaN in the same places."""
+    return torch.equal(one, other) or torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)

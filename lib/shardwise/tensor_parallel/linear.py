@@ -15,7 +15,7 @@ import torch  # noqa: TC002 - the doctests use it
 
 from shardwise._tensors import same_kind_tensors
 from shardwise.tensor_parallel._matrices import activation, matrix, shard_count, split_sizes, vector
-from shardwise.tensor_parallel.conjugates import collapse, f, g, replicate
+from shardwise.tensor_parallel.conjugates import f, g, one_of, replicate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +94,14 @@ def row_products(inputs: Sequence[torch.Tensor], B: torch.Tensor) -> list[torch.
     return [y @ shard for y, shard in zip(inputs, shards, strict=True)]
 
 
+def row_sum(
+    inputs: Sequence[torch.Tensor], B: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    """Return g(Yᵢ Bᵢ) + bias, one of the N equal copies."""
+    z = one_of(g(row_products(inputs, B)))
+    return z if bias is None else z + bias
+
+
 def column_parallel_forward(
     x: torch.Tensor, A: torch.Tensor, num_devices: int, *, bias: torch.Tensor | None = None
 ) -> list[torch.Tensor]:
@@ -168,5 +176,4 @@ def row_parallel_forward(
             f"y_shards are {widths} wide, but B's rows are cut into {wanted}: cut the input with "
             f"tensor_split({count}, dim=-1)"
         )
-    z = collapse(g(row_products(y_shards, B)))
-    return z if bias is None else z + bias
+    return row_sum(y_shards, B, bias)

@@ -7,7 +7,8 @@ import torch  # noqa: TC002 - the doctests use it
 from torch.nn import functional
 
 from shardwise.tensor_parallel._matrices import activation, matrix, shard_count, vector
-from shardwise.tensor_parallel.linear import column_parallel_forward, linear, row_parallel_forward
+from shardwise.tensor_parallel.conjugates import f, replicate
+from shardwise.tensor_parallel.linear import column_products, linear, row_sum
 
 
 def check_mlp(
@@ -98,6 +99,6 @@ def megatron_mlp(
     Source: Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3, figure 3a.
     """
     check_mlp(x, A, B, bias_A, bias_B)
-    shard_count(num_devices, A.shape[1], "columns of A")
-    hidden = column_parallel_forward(x, A, num_devices, bias=bias_A)
-    return row_parallel_forward([functional.gelu(h) for h in hidden], B, bias=bias_B)
+    count = shard_count(num_devices, A.shape[1], "columns of A")
+    hidden = column_products(f(replicate(x, count)), A, bias_A)
+    return row_sum([functional.gelu(h) for h in hidden], B, bias_B)

@@ -15,7 +15,7 @@ from torch.nn import functional
 from shardwise._tensors import dense_tensor, same_kind_tensors
 from shardwise.collectives import all_gather
 from shardwise.tensor_parallel._matrices import activation, matrix, shard_count
-from shardwise.tensor_parallel.conjugates import collapse, g
+from shardwise.tensor_parallel.conjugates import g, one_of
 from shardwise.tensor_parallel.linear import row_parallel_shards
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def check_token_ids(name: str, ids: torch.Tensor, vocabulary: int, *, like: torc
         raise TypeError(f"{name} has dtype {ids.dtype}: token ids must be int64 or int32")
     if ids.device != like.device:
         raise ValueError(f"{name} is on {ids.device}: bring it to {like.device} with .to(...)")
-    if ids.numel() and (int(ids.min()) < 0 or int(ids.max()) >= vocabulary):
+    if ids.numel() and not ids.is_meta and (int(ids.min()) < 0 or int(ids.max()) >= vocabulary):
         raise ValueError(
             f"{name} reach from {int(ids.min())} to {int(ids.max())}: the vocabulary has the ids 0 "
             f"to {vocabulary - 1}"
@@ -80,7 +80,7 @@ def vocab_parallel_embedding(
     for start, shard in zip(starts, shards, strict=False):
         own, outside = own_range(token_ids, start, shard.shape[0])
         rows.append(functional.embedding(own, shard).masked_fill(outside.unsqueeze(-1), 0))
-    return collapse(g(rows))
+    return one_of(g(rows))
 
 
 def vocab_parallel_cross_entropy(
@@ -133,4 +133,4 @@ def vocab_parallel_cross_entropy(
         own, outside = own_range(targets, start, shard.shape[-1])
         target = shifted.gather(-1, own.unsqueeze(-1)).squeeze(-1).masked_fill(outside, 0)
         terms.append(torch.stack([shifted.exp().sum(-1), target]))  # (2, …)
-    return collapse([total.log() - target for total, target in g(terms)])
+    return one_of([total.log() - target for total, target in g(terms)])
