@@ -158,12 +158,10 @@ def draw(seed, sizes, device, dtype=FP64):
     return shards(), shards()
 
 
-def one_device(layers, batches, **numbers):
-    """Train a float64 copy with PyTorch's Adam on whole batches; return parameters and losses."""
+def one_device(layers, batches, optimizer=torch.optim.Adam):
+    """Train a float64 copy with PyTorch's own on whole batches; return parameters and losses."""
     model = nn.Sequential(*copy.deepcopy(list(layers))).double()
-    optimizer = torch.optim.Adam(
-        [p for p in model.parameters() if p.requires_grad], **{**ADAM, **numbers}
-    )
+    optimizer = optimizer([p for p in model.parameters() if p.requires_grad], **ADAM)
     losses = []
     for xs, ys in batches:
         # Zeros and not None: what the loss doesn't reach has gradient zero, and still decays.
@@ -209,6 +207,23 @@ def test_it_is_one_device_with_the_whole_batch(device, rounding_bound, model, st
     assert losses[0].ndim == 0
     for loss, want in zip(losses, expected_losses, strict=True):
         assert abs(loss.item() - want) <= 100 * tolerance
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_decoupled_decay_is_adamw(device, rounding_bound, stage):
+    layers = build("plain", device)
+    batches = [draw(seed, [2, 1, 4], device) for seed in range(3)]
+    trainer = ZeroTrainer(
+        layers, num_devices=3, stage=stage, dtype=FP64, decoupled_weight_decay=True, **ADAM
+    )
+    for xs, ys in batches:
+        trainer.step(xs, ys)
+    expected, _ = one_device(layers, batches, torch.optim.AdamW)
+    other, _ = one_device(layers, batches)
+    tolerance = step_tolerance(rounding_bound, FP64, 3, terms=1000)
+    for name, got in trainer.parameters_full().items():
+        assert (got - expected[name]).abs().max() <= tolerance
+        assert (got - other[name]).abs().max() > 1e6 * tolerance
 
 
 @pytest.mark.parametrize(

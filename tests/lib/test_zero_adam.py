@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ numbers = st.builds(
     betas=st.tuples(st.floats(0, 0.95), st.floats(0, 0.95)),
     eps=st.floats(0.1, 1),
     weight_decay=st.sampled_from([0, 0.1]),
+    decoupled_weight_decay=st.booleans(),
 )
 
 
@@ -37,7 +39,9 @@ def adam_by_loops(weights, grads, settings):
     for index, start in enumerate(weights.tolist()):
         w, m, v = start, 0.0, 0.0
         for t, gradient in enumerate(grads, start=1):
-            g = gradient[index].item() + settings.weight_decay * w
+            decay = settings.weight_decay * w
+            g = gradient[index].item() + (0 if settings.decoupled_weight_decay else decay)
+            w -= settings.lr * decay if settings.decoupled_weight_decay else 0
             m = beta1 * m + (1 - beta1) * g
             v = beta2 * v + (1 - beta2) * g * g
             corrected = m / (1 - beta1**t), v / (1 - beta2**t)
@@ -60,7 +64,8 @@ def test_against_loops_and_pytorch(device, rounding_bound, seed, size, steps, se
     grads = [gradient.to(dtype) for gradient in grads]
     adam = MixedAdam(start.clone(), settings=settings)
     reference = torch.nn.Parameter(start.double().clone())
-    optimizer = torch.optim.Adam(
+    theirs = torch.optim.AdamW if settings.decoupled_weight_decay else torch.optim.Adam
+    optimizer = theirs(
         [reference],
         lr=settings.lr,
         betas=settings.betas,
@@ -123,6 +128,38 @@ def test_the_values_given_for_the_master_copy_are_left_alone(device, dtype):
     assert adam.master.tolist() == pytest.approx([0.5 - 1e-3, 0.75 - 1e-3])
 
 
+def test_both_ways_to_decay_without_a_gradient(device):
+    """Added to the gradient, decay is as large as any step; decoupled, it is in proportion."""
+    results = []
+    for decoupled in (False, True):
+        adam = MixedAdam(
+            torch.tensor([1.0, 100.0], dtype=torch.float64, device=device),
+            settings=AdamSettings(lr=0.5, weight_decay=0.25, decoupled_weight_decay=decoupled),
+        )
+        adam.step(torch.zeros(2, device=device))
+        results.append(adam.weights.tolist())
+    assert results[0] == pytest.approx([0.5, 99.5])
+    assert results[1] == [0.875, 87.5]
+
+
+def test_settings_are_kept_as_floats():
+    betas = [Fraction(1, 2), 0]
+    settings = AdamSettings(lr=1, betas=betas, eps=Fraction(1, 4), weight_decay=0)
+    betas[0] = 7
+    assert settings == AdamSettings(lr=1.0, betas=(0.5, 0.0), eps=0.25, weight_decay=0.0)
+    assert hash(settings) == hash(AdamSettings(1.0, (0.5, 0.0), 0.25))
+    assert [type(number) for number in (settings.lr, *settings.betas)] == [float] * 3
+
+
+def test_state_made_in_inference_mode_lives_on(device):
+    weights = torch.ones(2, dtype=torch.bfloat16, device=device)
+    with torch.inference_mode():
+        adam = MixedAdam(weights)
+        adam.step(torch.ones(2, device=device))
+    adam.step(torch.ones(2, device=device))
+    assert adam.master.tolist() == pytest.approx([1 - 2e-3] * 2)
+
+
 def test_a_leaf_and_its_gradient_are_left_alone(device):
     leaf = torch.ones(2, device=device, requires_grad=True)
     grads = torch.tensor([1.0, -1.0], device=device, requires_grad=True)
@@ -141,6 +178,8 @@ def test_nan_is_passed_on(device):
 
 
 ONES = torch.ones(3)
+with torch.inference_mode():
+    INFERENCE = torch.ones(3)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +191,8 @@ ONES = torch.ones(3)
         (lambda: MixedAdam(ONES.to_sparse()), TypeError, r"weights is sparse"),
         (lambda: MixedAdam(ONES[0]), ValueError, r"weights has shape \(\): flatten it"),
         (lambda: MixedAdam(torch.ones(2, 2)), ValueError, r"weights has shape \(2, 2\): flatten"),
+        (lambda: MixedAdam(ONES[:1].expand(3)), ValueError, r"weights are one number expanded"),
+        (lambda: MixedAdam(INFERENCE), ValueError, r"weights were made in inference mode: give a"),
         (lambda: MixedAdam(ONES, master=ONES[:2]), ValueError, r"master has shape \(2,\) on cpu"),
         (lambda: MixedAdam(ONES, master=ONES > 0), TypeError, r"master has dtype torch.bool"),
         (lambda: MixedAdam(ONES, settings={"lr": 1}), TypeError, r"settings=.* must be an Adam"),
@@ -165,6 +206,13 @@ ONES = torch.ones(3)
         (lambda: AdamSettings(betas="ab"), TypeError, r"betas='ab' must be a pair"),
         (lambda: AdamSettings(betas=(0.9, 1)), ValueError, r"betas\[1\]=1 must be below 1"),
         (lambda: AdamSettings(betas=(-0.1, 0)), ValueError, r"betas\[0\]=-0.1 must not be neg"),
+        (lambda: AdamSettings(lr=10**400), ValueError, r"lr=1000.* is larger than any float"),
+        (lambda: AdamSettings(eps=10**5000), ValueError, r"eps=.* is larger than any float"),
+        (
+            lambda: AdamSettings(decoupled_weight_decay=1),
+            TypeError,
+            r"decoupled_weight_decay=1 must be True or False",
+        ),
         (lambda: AdamSettings(betas=(None, 0)), TypeError, r"betas\[0\]=None must be a number"),
     ],
 )

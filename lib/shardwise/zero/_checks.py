@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from shardwise._tensors import FLOATS, tensor_list
+from shardwise._tensors import FLOATS, dense_tensor, tensor_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,18 +37,27 @@ def check_parameters(layers: Sequence[nn.Module]) -> torch.device:
         raise ValueError("layers have no parameter that requires a gradient: nothing to train")
     first, place = next((name, p.device) for name, p in named.items())
     for name, parameter in named.items():
-        if is_lazy(parameter):
-            raise ValueError(f"parameter {name} has no shape yet: run the layers once before")
-        if parameter.layout is not torch.strided or parameter.dtype not in FLOATS:
+        if dense_tensor(f"parameter {name}", parameter).dtype not in FLOATS:
             raise TypeError(
-                f"parameter {name} is {parameter.dtype}, {parameter.layout}: convert it to a "
-                "dense tensor of a float dtype"
+                f"parameter {name} is {parameter.dtype}: convert it to a float dtype, as with "
+                "layer.float()"
             )
         if parameter.device != place:
             raise ValueError(
                 f"parameter {name} is on {parameter.device}, {first} on {place}: all simulated "
                 "devices live on one real one, bring the layers together with .to(...)"
             )
+    if place.type == "meta":
+        raise ValueError(
+            f"parameter {first} is on meta, where it has no values: make some, as with "
+            "layer.to_empty(device='cpu')"
+        )
+    for index, layer in enumerate(layers):
+        for name, buffer in layer.named_buffers():
+            if is_lazy(buffer):
+                raise ValueError(
+                    f"buffer {index}.{name} has no shape yet: run the layers once before"
+                )
     return place
 
 
@@ -98,16 +107,3 @@ def _check_shard(name: str, shard: torch.Tensor, place: torch.device) -> None:
         raise ValueError(
             f"{name} has shape {tuple(shard.shape)}: give at least one sample along dimension 0"
         )
-
-
-def check_loss(value: torch.Tensor) -> torch.Tensor:
-    """Return what a loss function returned, or say why it is no loss."""
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        kind = getattr(value, "dtype", type(value).__name__)
-        raise TypeError(f"loss returned {kind}: it must return a 0-d float tensor")
-    if value.ndim:
-        raise ValueError(
-            f"loss returned shape {tuple(value.shape)}: it must return the mean over the samples, "
-            "a 0-d tensor"
-        )
-    return value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shardwise.zero._layers import Head, Segment, backward, forward
+from shardwise.zero._layers import Head, Segment, Work, backward, forward
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,6 +42,12 @@ class Pass:
     def __init__(self, layers: Sequence[nn.Module], units: Sequence[Unit]) -> None:
         """Prepare to run the layers with the weights of the units."""
         self._layers, self._units = layers, units
+        self._names = {
+            unit.layout.parameters[slot]: f"{index}.{name}"
+            for unit in units
+            for index, names in unit.layout.uses.items()
+            for name, slot in names.items()
+        }
         self._segments: list[list[Segment]] = []  # [layer][device]
         self.peak_gathered_bytes = 0
         self.peak_unreduced_bytes = 0
@@ -60,20 +66,11 @@ class Pass:
                 if unit.layout.first == index:
                     unit.open()
             self._measure()
-            self._segments.append(
-                [
-                    forward(
-                        layer,
-                        index,
-                        units,
-                        message,
-                        buffers[rank][index],
-                        rank=rank,
-                        head=heads[rank] if index == last else None,
-                    )
-                    for rank, message in enumerate(messages)
-                ]
-            )
+            self._segments.append([])
+            for rank, message in enumerate(messages):
+                head = heads[rank] if index == last else None
+                work = Work(layer, index, rank, units, buffers[rank][index], head)
+                self._segments[-1].append(forward(work, message, self._names))
             messages = [segment.output.detach() for segment in self._segments[-1]]
             for unit in units:
                 if unit.layout.last == index:
@@ -94,8 +91,8 @@ class Pass:
             self._measure()
             segments = self._segments.pop()
             gradients = [
-                backward(segment, rank, gradient)
-                for rank, (segment, gradient) in enumerate(zip(segments, gradients, strict=True))
+                backward(segment, gradient)
+                for segment, gradient in zip(segments, gradients, strict=True)
             ]
             for unit in units:
                 if unit.layout.first == index:

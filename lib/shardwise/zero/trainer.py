@@ -10,42 +10,24 @@ after each.
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
+from shardwise._graphs import recording_gradients
 from shardwise.memory.recipes import PARTS
-from shardwise.zero._checks import (
-    check_layers,
-    check_loss,
-    check_parameters,
-    check_shards,
-    float_dtype,
-)
+from shardwise.zero._checks import check_layers, check_parameters, check_shards, float_dtype
+from shardwise.zero._loss import Loss, make_head, mean_squared_error
 from shardwise.zero._step import Pass, num_bytes
 from shardwise.zero._units import Setup, Unit, lay_out
-from shardwise.zero.mixed_adam import AdamSettings, state_dtype
+from shardwise.zero.mixed_adam import AdamSettings
 
 if TYPE_CHECKING:
-    from shardwise.zero._layers import Head
+    from collections.abc import Sequence
 
 __all__ = ["ZeroTrainer"]
-
-Loss: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-
-
-def _mean_squared_error(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """Return the mean of (output - target)², without broadcasting."""
-    if output.shape != target.shape:
-        raise ValueError(
-            f"the last layer returned shape {tuple(output.shape)} and the target has "
-            f"{tuple(target.shape)}: give targets of the output's shape, or a loss of your own"
-        )
-    return (output - target).square().mean()
 
 
 class ZeroTrainer:
@@ -62,11 +44,15 @@ class ZeroTrainer:
     nor optimizer state; stage 3 splits them too, and gathers them twice a step.
 
     The caller's modules lend their forward pass and their values at the start, and keep their own
-    parameters as they were. Each device has buffers of its own. A parameter that the loss doesn't
-    reach has gradient zero. Layers that draw random numbers or whose samples influence one another
-    (BatchNorm) don't do what one device would do, as in any data parallelism. Not for layers that
-    run again in the backward pass (`torch.utils.checkpoint`): they would see the caller's weights.
-    fp16 gradients are not scaled against underflow; bf16 ones need no scaling.
+    parameters as they were. Each device has buffers of its own, floats among them in `dtype`. A
+    parameter that the loss doesn't reach has gradient zero. Layers may recompute their activations
+    (`torch.utils.checkpoint` with `use_reentrant=False`). Layers that draw random numbers or whose
+    samples influence one another (BatchNorm) don't do what one device would do, as in any data
+    parallelism. fp16 gradients are not scaled against underflow; bf16 ones need no scaling.
+
+    Executed are the recipes 2+2+12, 2+4+12 and 4+4+8. The others of `RECIPES` are counted only:
+    2+6+12 needs a buffer over several micro-batches where a step here has one, 2+0+8 an update in
+    the middle of the backward pass, and 2+2+4 an Adam without a wide state.
 
     Args:
         layers: modules that run one after the other, each from one tensor to one float tensor.
@@ -75,14 +61,16 @@ class ZeroTrainer:
         lr: Adam's learning rate.
         betas: Adam's decay of momentum and variance.
         eps: Adam's term beside the root of the variance.
-        weight_decay: this multiple of the weights is added to the gradient (as `torch.optim.Adam`).
+        weight_decay: λ, which pulls the weights towards 0.
+        decoupled_weight_decay: False adds λ times the weights to the gradient (as
+            `torch.optim.Adam`), True multiplies the weights by 1 - lr · λ (as `torch.optim.AdamW`).
         dtype: of the weights and of forward and backward: bf16, fp16 (recipe 2+2+12), or fp32 and
             fp64, which need no master copy (4+4+8 and 8+8+16).
         grad_dtype: of the gradients that are kept and reduced; default: `dtype`. fp32 beside
             16-bit weights is recipe 2+4+12.
         loss: maps the last output (in fp32, or fp64 for fp64 weights) and a target to the *mean*
-            over its samples, 0-d; default: the mean of their squared
-            differences.
+            over its samples, 0-d, each sample counting the same (a mean over tokens: as many in
+            each sample); default: the mean of their squared differences.
 
     Attributes:
         num_parameters: number of parameters Ψ, tied ones counted once, with the frozen ones.
@@ -118,9 +106,10 @@ class ZeroTrainer:
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
         dtype: torch.dtype = torch.bfloat16,
         grad_dtype: torch.dtype | None = None,
-        loss: Loss = _mean_squared_error,
+        loss: Loss = mean_squared_error,
     ) -> None:
         """Copy the layers' values, in the parts that each device keeps."""
         self._layers = check_layers(layers)
@@ -129,14 +118,15 @@ class ZeroTrainer:
             stage=integer("stage", stage, maximum=3),
             dtype=float_dtype("dtype", dtype),
             grad_dtype=float_dtype("grad_dtype", dtype if grad_dtype is None else grad_dtype),
-            adam=AdamSettings(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay),
+            adam=AdamSettings(lr, betas, eps, weight_decay, decoupled_weight_decay),
         )
         if not callable(loss):
-            raise TypeError(f"loss={reprlib.repr(loss)} must be a function of output and target")
+            raise TypeError(f"loss={written(loss)} must be a function of output and target")
         self._loss = loss
         self._device = check_parameters(self._layers)
-        self._units = [Unit(layout, self._setup) for layout in lay_out(self._layers)]
-        self._buffers = [self._copy_buffers() for _ in range(self._setup.num_devices)]
+        with torch.inference_mode(False):  # what is made here outlives the caller's mode
+            self._units = [Unit(layout, self._setup) for layout in lay_out(self._layers)]
+            self._buffers = [self._copy_buffers() for _ in range(self._setup.num_devices)]
         self.num_parameters = sum(unit.layout.num_parameters for unit in self._units)
         self.padded_elements = sum(unit.padding for unit in self._units)
         self.peak_gathered_bytes = 0
@@ -147,8 +137,8 @@ class ZeroTrainer:
     ) -> torch.Tensor:
         """Take one optimizer step on a batch that is cut over the devices.
 
-        Shards may differ in size: device i's mean loss counts bᵢ/B. If anything raises, the
-        parameters and the optimizer are as they were.
+        Shards may differ in size: device i's mean loss counts bᵢ/B. If a layer or the loss raises,
+        the parameters and the optimizer are as they were; buffers keep what the layers wrote.
 
         Args:
             x_shards: inputs of each device, N tensors (bᵢ, …), bᵢ ≥ 1; floats are rounded to the
@@ -161,20 +151,24 @@ class ZeroTrainer:
 
         Raises:
             TypeError: if a shard is no tensor, or a layer or the loss returns the wrong type.
-            ValueError: if shards don't fit devices or one another, or the loss is not 0-d.
+            ValueError: if shards don't fit devices or one another, the loss is not 0-d, or a layer
+                or the loss uses a trained parameter that is not registered with the layer.
         """
         shares = check_shards(x_shards, y_shards, self._setup.num_devices, self._device)
         dtype = self._setup.dtype
-        inputs = [x.to(dtype) if x.is_floating_point() else x for x in x_shards]
-        heads = [self._head(y, share) for y, share in zip(y_shards, shares, strict=True)]
         run = Pass(self._layers, self._units)
-        try:
-            with torch.enable_grad():
+        with recording_gradients():
+            inputs = [x.to(dtype) if x.is_floating_point() else x for x in x_shards]
+            heads = [
+                make_head(self._loss, dtype, y, share)
+                for y, share in zip(y_shards, shares, strict=True)
+            ]
+            try:
                 losses = run.forward(inputs, heads, self._buffers)
                 run.backward()
-        finally:
-            for unit in self._units:
-                unit.rest()
+            finally:
+                for unit in self._units:
+                    unit.rest()
         for unit in self._units:
             unit.update()
         self.peak_gathered_bytes = run.peak_gathered_bytes
@@ -218,7 +212,7 @@ class ZeroTrainer:
         """
         device = integer("rank", rank, maximum=self._setup.num_devices - 1)
         if not isinstance(master, bool):
-            raise TypeError(f"master={reprlib.repr(master)} must be True or False")
+            raise TypeError(f"master={written(master)} must be True or False")
         found: dict[str, torch.Tensor] = {}
         for unit in self._units:
             whole = unit.whole_master(device) if master else unit.whole_weights(device)
@@ -230,16 +224,6 @@ class ZeroTrainer:
             for index, layer in enumerate(self._layers)
             for name, _ in layer.named_parameters(remove_duplicate=False)
         }
-
-    def _head(self, target: torch.Tensor, share: float) -> Head:
-        """Return what a device does behind the last layer: its part of the batch's loss."""
-        wide = state_dtype(self._setup.dtype)
-        wanted = target.detach().to(wide) if target.is_floating_point() else target
-
-        def head(output: torch.Tensor) -> torch.Tensor:
-            return check_loss(self._loss(output.to(wide), wanted)).to(wide) * share
-
-        return head
 
     def _copy_buffers(self) -> list[dict[str, torch.Tensor]]:
         """Return for each layer copies of its buffers by name, shared ones copied once."""
