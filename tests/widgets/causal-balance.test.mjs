@@ -72,15 +72,15 @@ test('every part can be asked, by a key of its own', () => {
 test('the sentence and the headline say what the balance is', () => {
   assert.match(widget.say(base), /device 7 computes 1,928 pairs, the mean is 1,032.* 1\.868× the time of even work, and long blocks lead to 2 − 1\/P = 1\.875×\.$/);
   assert.match(widget.say({ ...base, layout: 'zigzag' }), /each computes 1,032 pairs, so none waits\.$/);
-  assert.match(svg({}), /1\.868×<tspan/);
+  assert.match(svg({}), /1\.868× <tspan/);
   assert.match(svg({ layout: 'zigzag' }), /✓ exactly even/);
-  assert.match(svg({ devices: 32, block: 256, layout: 'striped' }), /1\.004×<tspan/);
+  assert.match(svg({ devices: 32, block: 256, layout: 'striped' }), /1\.004× <tspan/);
 });
 
 test('what the prompts ask can be read', () => {
   assert.equal(prompts.length, 3);
-  assert.match(svg({ devices: 32, block: 256 }), /1\.969×<tspan/);
-  for (const layout of LAYOUTS) assert.match(svg({ block: 1, layout }), /1\.778×<tspan/);
+  assert.match(svg({ devices: 32, block: 256 }), /1\.969× <tspan/);
+  for (const layout of LAYOUTS) assert.match(svg({ block: 1, layout }), /1\.778× <tspan/);
   assert.deepEqual([1, 2, 3, 4].map((block) => /✓ exactly even/.test(svg({ block, layout: 'zigzag' }))), [false, true, false, true]);
 });
 

@@ -40,7 +40,7 @@ function draw(state, { width, id }) {
   const name = `${most > mean ? 'mean' : 'each'} ${whole(mean)}`;
   const idle = markup`fill="${texture(id, 'idle')}"`;
   return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Causal pairs by device">${textures(id, ['idle'])}
-${write(0, 24, LARGE, markup`${times(own.slowdown)}<tspan class="sw-body" dx="8">slow-down</tspan>`)}
+${write(0, 24, LARGE, markup`${times(own.slowdown)} <tspan class="sw-body">slow-down</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, STRONG, most > mean ? `most ÷ least ${times(own.imbalance)}` : '✓ exactly even', !narrow && 'end')}
 ${key(0, top - 44, markup`class="sw-fill-parameters"`, 'pairs computed')}${key(148, top - 44, idle, 'waiting')}
 ${work.map((pairs, device) => {

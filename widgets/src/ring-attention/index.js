@@ -46,7 +46,7 @@ function draw(state, { width, id, from }) {
   const part = (width + 4) / hops;
   return markup`<svg class="sw-svg ${moving && 'sw-att-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Ring and attention matrix">${textures(id, ['optimizer', 'idle', 'parameters'])}
 <defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
-${write(0, 24, LARGE, markup`${digits((100 * pairsIn(run, step, ['done', 'now'])) / visible)} %<tspan class="sw-body" dx="8">of ${big(visible)} pairs done</tspan>`)}
+${write(0, 24, LARGE, markup`${digits((100 * pairsIn(run, step, ['done', 'now'])) / visible)} % <tspan class="sw-body">of ${big(visible)} pairs done</tspan>`)}
 ${write(x, narrow ? 50 : 24, STRONG, verdict(run, step), !narrow && 'end')}
 ${write(0, top - 8, MUTED, 'Queries stay, K and V travel')}${ring(run, step, id, box, top, moving)}
 ${write(left, up - 8, MUTED, 'Rows: queries, columns: keys')}${tiles(run, step, id, box, left, up)}
