@@ -135,7 +135,7 @@ RING = (
         f"## Step {step} {{#sec-step-{step}}}\n\n" + "Words and words. " * 60 for step in range(6)
     )
     + "\n\n## Cost {#sec-cost}\n\nThe cost of an "
-    + "[all-reduce](../glossary.html#term-all-reduce){.term} is bounded, says the numbat.\n"
+    + "[all-reduce](#term-all-reduce){.term} is bounded, says the numbat.[]{#term-all-reduce}\n"
     + """
 ::::: {.quiz data-quiz="ring/pick" data-kind="choice" data-right="1"}
 Which of these is a ring?
@@ -233,6 +233,8 @@ def page_for(href: str) -> Page:
         previous=link_to(href, names[at - 1]) if at else None,
         next=link_to(href, names[at + 1]) if at + 1 < len(names) else None,
         root=root,
+        minutes=7,
+        links=[] if href == "index.html" else [("Download as a notebook", "../index.html")],
         head=Markup(""),
         after_body=Markup((STATIC / "reader.html").read_text(encoding="utf-8")),
         css=[f"{root}assets/{name}" for name in ASSETS],

@@ -22,7 +22,7 @@ from shardwise_book.config import FILE, Config, load
 from shardwise_book.convert import (
     Book,
     Converted,
-    bibliography_keys,
+    bibliography,
     cited_keys,
     convert,
     own_classes,
@@ -30,6 +30,7 @@ from shardwise_book.convert import (
 from shardwise_book.errors import BookError, Problem, faults_in, raise_any
 from shardwise_book.execute import CACHE, Executed, causes_key, digest, digests, execute
 from shardwise_book.files import read_json, write_beside
+from shardwise_book.notebooks import Words, is_for_running, notebook, sources
 from shardwise_book.output import MARK, put, refuse_strange, space_beside
 from shardwise_book.pages import write_pages
 from shardwise_book.scan import Chapter, Line, scan
@@ -102,7 +103,9 @@ def _build(root: Path, output: Path | None, console: Console) -> Report:
     with space_beside(root, target) as space:
         new = space / "new"
         new.mkdir()
-        write_pages(config, converted, targets, new)
+        write_pages(
+            config, converted, targets, _notebooks(config, chapters, executed, targets), new
+        )
         (new / MARK).write_text("Built by python -m shardwise_book build.\n", encoding="utf-8")
         search.index(new)
         raise_any(_at_sources(check.check_site(new), composed))
@@ -145,7 +148,7 @@ def _advance(bars: Progress, bar: TaskID, done: int) -> None:
 def _convert(
     config: Config, chapters: list[Chapter], composed: list[Composed]
 ) -> tuple[list[Converted], str | None]:
-    keys = bibliography_keys(config)
+    keys = [entry["id"] for entry in bibliography(config)]
     references = next((c.file for c in chapters if _has_references(c)), None)
     cited = cited_keys(keys, composed)
     book = Book(config, own_classes(config), keys, cited, references)
@@ -156,6 +159,23 @@ def _convert(
     work = zip(chapters, composed, numbers, strict=True)
     converted = _each("converting it", config.chapters, work, lambda item: convert(book, *item))
     return converted, references
+
+
+def _notebooks(
+    config: Config, chapters: list[Chapter], executed: list[Executed], targets: crossref.Targets
+) -> dict[str, str]:
+    """Return the notebook of each chapter that has something to run."""
+    with_cells = [chapter for chapter in chapters if is_for_running(chapter)]
+    names = frozenset(Path(chapter.file).stem for chapter in with_cells)
+    words = Words(targets.labels, sources(bibliography(config)), names)
+    outputs = {chapter.file: done.outputs for chapter, done in zip(chapters, executed, strict=True)}
+    made = _each(
+        "making its notebook",
+        [chapter.file for chapter in with_cells],
+        with_cells,
+        lambda chapter: notebook(chapter, outputs[chapter.file], words),
+    )
+    return {chapter.file: text for chapter, text in zip(with_cells, made, strict=True)}
 
 
 def _at_sources(problems: list[Problem], chapters: list[Composed]) -> Iterator[Problem]:

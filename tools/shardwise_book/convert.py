@@ -94,17 +94,17 @@ def own_classes(config: Config) -> list[str]:
     return sorted({name for source in sources for name in CSS_CLASS.findall(source)})
 
 
-def bibliography_keys(config: Config) -> list[str]:
-    """Return the keys of all entries in the bibliography."""
-    keys: set[str] = set()
+def bibliography(config: Config) -> list[dict[str, Any]]:
+    """Return all entries of the bibliography, as CSL has them, by their keys."""
+    entries: dict[str, dict[str, Any]] = {}
     for name in config.bibliography:
         done = _pandoc("--to=csljson", str(config.root / name))
         if done.returncode:
             said = next(iter(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
             message = f"pandoc cannot read it: {said}"
             raise_any([Problem(name, None, message, "correct the BibTeX entry")])
-        keys |= {entry["id"] for entry in json.loads(done.stdout)}
-    return sorted(keys)
+        entries |= {entry["id"]: entry for entry in json.loads(done.stdout)}
+    return [entries[key] for key in sorted(entries)]
 
 
 def cited_keys(keys: list[str], chapters: list[Composed]) -> list[str]:

@@ -10,8 +10,11 @@ from markupsafe import Markup
 
 from shardwise_book.assets import copy_assets, copy_images
 from shardwise_book.crossref import page_of, relative
+from shardwise_book.elsewhere import report, runners
 from shardwise_book.errors import faults_in
 from shardwise_book.files import read_text, write_new
+from shardwise_book.notebooks import path_of
+from shardwise_book.reading import minutes
 from shardwise_book.render import Link, Page, Site, TocEntry, render
 
 if TYPE_CHECKING:
@@ -22,7 +25,13 @@ if TYPE_CHECKING:
     from shardwise_book.crossref import Targets
 
 
-def write_pages(config: Config, chapters: list[Converted], targets: Targets, into: Path) -> None:
+def write_pages(
+    config: Config,
+    chapters: list[Converted],
+    targets: Targets,
+    notebooks: dict[str, str],
+    into: Path,
+) -> None:
     """Write all pages, and the files that they load, into an empty folder."""
     css, scripts = copy_assets(config, into)
     copy_images(config, chapters, into)
@@ -48,12 +57,30 @@ def write_pages(config: Config, chapters: list[Converted], targets: Targets, int
                 previous=seen[at - 1] if at else None,
                 next=seen[at + 1] if at + 1 < len(seen) else None,
                 root=root,
+                minutes=minutes(config.root / chapter.file),
+                links=_links(config, chapter, href, notebooks),
                 head=head,
                 after_body=after_body,
                 css=[root + name for name in css],
                 scripts=[root + name for name in scripts],
             )
             write_new(into, href, render(_site(config, seen), page).encode())
+    for file, text in notebooks.items():
+        write_new(into, path_of(file), text.encode())
+
+
+def _links(
+    config: Config, chapter: Converted, href: str, notebooks: dict[str, str]
+) -> list[tuple[str, str]]:
+    """Return what a reader can do with a page elsewhere: words and addresses."""
+    links = []
+    if chapter.file in notebooks:
+        path = path_of(chapter.file)
+        links.append(("Download as a notebook", relative(path, href)))
+        links += [(f"Open in {name}", address) for name, address in runners(config.repo, path)]
+    if config.repo:
+        links.append(("Report a problem", report(config.repo, chapter.title_text, href)))
+    return links
 
 
 def _site(config: Config, chapters: list[Link]) -> Site:

@@ -57,8 +57,10 @@ class Page:
     """One page.
 
     `root` leads from the page to the book's folder ("" or "../"). `body`, `head` and `after_body`
-    are HTML. `body` starts after the title: the template writes the one `<h1>`, with `title_html`,
-    `id` (or None) and `number` (or None). `css` and `scripts` are hrefs in the order of loading.
+    are HTML. `minutes` is what reading takes, `links` what a reader can do with the page elsewhere
+    (words and addresses). `body` starts after the title: the template writes the one `<h1>`, with
+    `title_html`, `id` (or None) and `number` (or None). `css` and `scripts` are hrefs in the order
+    of loading.
     """
 
     href: str
@@ -72,6 +74,8 @@ class Page:
     previous: Link | None
     next: Link | None
     root: str
+    minutes: int
+    links: list[tuple[str, str]]
     head: Markup
     after_body: Markup
     css: list[str]
