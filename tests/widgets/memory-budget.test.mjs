@@ -5,7 +5,7 @@ import { DEVICES, PARAMS, breakdown, fewestDevices, fits } from '../../widgets/s
 import * as words from '../../widgets/src/memory-budget/words.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
 import { frame } from '../../widgets/src/shared/frame.js';
-import { soundState } from '../../widgets/src/shared/state.js';
+import { soundState, viewOf } from '../../widgets/src/shared/state.js';
 
 const recipes = [
   { name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: 'mixed' },
@@ -71,7 +71,7 @@ test('the drawing says every number and unit that it shows', () => {
 
 test('the bar grows with its parts and the ghost stays', () => {
   const widths = (/** @type {string} */ text) =>
-    [...text.matchAll(/<rect x="[^"]*" y="88" width="([^"]*)" height="48"/g)].map(([, width]) => Number(width));
+    [...text.matchAll(/<rect x="[^"]*" y="92" width="([^"]*)" height="48"/g)].map(([, width]) => Number(width));
   const [before, after] = [widths(svg({ stage: 0 })), widths(svg({ stage: 1 }))];
   assert.equal(before.length, 3);
   assert.ok(Math.abs(before[2] / before[0] - 6) < 0.01, 'optimizer state is six times the parameters');
@@ -143,11 +143,28 @@ test('only a state that a control or a kernel can make is sound', () => {
     ...[0, 81, '80', Infinity].map((gpu) => [{ gpu }, /^gpu must be/]),
     ...[-1, 193, NaN, Infinity, '3', null].map((activations) => [{ activations }, /^activations must be/]),
     ...['1+1', 0, null].map((recipe) => [{ recipe }, /^recipe must be/]),
-    ...[null, {}, 'x', [null], [{ ...recipes[0], grads: NaN }], [{ ...recipes[0], optimizer: '12' }], [{ name: '2+2+12' }]].map(
-      (list) => [{ recipes: list }, /^recipes must be/],
-    ),
     [{ recipe: '4+4+8' }, /^there is no recipe 4\+4\+8/],
   ])) {
     assert.throws(() => sound({ ...base, ...change }), ({ message: said }) => message.test(said), JSON.stringify(change));
+  }
+});
+
+test('damaged recipes are not drawn', () => {
+  for (const list of [null, {}, 'x', [null], [{ ...recipes[0], grads: NaN }], [{ ...recipes[0], description: undefined }], [{ name: '2+2+12' }]]) {
+    assert.throws(() => viewOf(widget, sound({ ...base, recipes: list }), { width: 640, id: 'x' }), /recipes/, JSON.stringify(list));
+  }
+});
+
+test('all that is drawn can be asked, and the table has it', () => {
+  const text = svg({ activations: 12, stage: 1 }).replaceAll('\u00a0', ' ');
+  const marks = [...text.matchAll(/data-key="([^"]*)" role="img" aria-label="([^"]*)"/g)].map(([, key, said]) => [key, said]);
+  assert.deepEqual(marks.map(([key]) => key), ['ghost', 'parameters', 'gradients', 'optimizer state', 'activations', 'gpu', 'stage0', 'stage1', 'stage2', 'stage3']);
+  assert.equal(marks[3][1], 'optimizer state: 12 bytes each, split over 64, 1.41 GB of 43.4 GB');
+  assert.deepEqual(widget.table({ ...base, stage: 1 }).rows.map((row) => String(row[2]).replaceAll('\u00a0', ' ')), ['15 GB', '15 GB', '1.41 GB', '31.4 GB', 'none', '2', '2', '2']);
+});
+
+test('every extreme of every control gives finite numbers', () => {
+  for (const params of [1e8, 2e12]) for (const devices of [1, 4096]) for (const stage of [0, 3]) for (const gpu of [24, 192]) for (const activations of [0, 192]) {
+    for (const width of [256, 640, 760]) viewOf(widget, sound({ ...base, params, devices, stage, gpu, activations }), { width, id: 'x' });
   }
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/ring-all-reduce/index.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
-import { soundState } from '../../widgets/src/shared/state.js';
+import { soundState, viewOf } from '../../widgets/src/shared/state.js';
 import { bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from '../../widgets/src/ring-all-reduce/model.js';
 
 /** Two devices by hand: [1, 2] and [10, 20]. @type {import('../../widgets/src/ring-all-reduce/model.js').Run} */
@@ -11,7 +11,7 @@ const run = {
   start: [[1, 2], [10, 20]],
   bytes: 8,
   steps: [
-    { op: 'reduce_scatter', transfers: [[0, 1, 0, 4, 1], [1, 0, 1, 4, 20]] },
+    { op: 'reduce_scatter', transfers: [[0, 1, 0, 4, 1, 11], [1, 0, 1, 4, 20, 22]] },
     { op: 'all_gather', transfers: [[0, 1, 1, 4, 22], [1, 0, 0, 4, 11]] },
   ],
 };
@@ -44,14 +44,14 @@ test('bytes and phases', () => {
 
 test('the drawing rings what is finished and shows one way for each message', () => {
   for (const [step, ringed, ways] of [[0, 0, 0], [1, 2, 2], [2, 4, 2]]) {
-    assert.equal(count(svg(step), /<g class="sw-ring-cell[^>]*>\n<rect[^>]*class="sw-ring-done/g), ringed, `step ${step}`);
+    assert.equal(count(svg(step), /<g data-key="cell[^>]*><rect[^>]*class="sw-ring-done/g), ringed, `step ${step}`);
     assert.equal(count(svg(step), /class="sw-ring-way/g), ways, `step ${step}`);
   }
   assert.match(svg(1).replaceAll('\u00a0', ' '), /has sent 4 B of 8 B/);
 });
 
 test('a finished sum has a name that says so, and the phases are those of the run', () => {
-  assert.equal(count(svg(1), /role="img" aria-label="(11|22), finished"/g), 2);
+  assert.equal(count(svg(1), /role="img" aria-label="Device ., chunk .: (11|22)[^"]*, finished/g), 2);
   assert.deepEqual([0, 1, 2].map((step) => widget.phase?.(state(step))), ['start', 'reduce-scatter', 'all-gather']);
 });
 
@@ -61,7 +61,7 @@ test('the sentence tells the chunk from its value', () => {
 
 test('marks have the colours of the legend, on cells that have been sent on too', () => {
   const three = { devices: 3, start: [[1, 2, 3], [4, 5, 6], [7, 8, 9]], bytes: 12, steps: [
-    { op: 'reduce_scatter', transfers: [[0, 1, 0, 4, 1], [1, 2, 1, 4, 5], [2, 0, 2, 4, 9]] },
+    { op: 'reduce_scatter', transfers: [[0, 1, 0, 4, 1, 5], [1, 2, 1, 4, 5, 13], [2, 0, 2, 4, 9, 12]] },
   ] };
   const text = widget.draw(/** @type {any} */ ({ devices: 3, step: 1, steps: three }), { width: 640, id: 'x' }).text;
   const [cells, legend] = text.split('>marks: the devices')[0].split(/(?=<rect x="0" )/);
@@ -115,11 +115,30 @@ test('only a state that a control or a kernel can make is sound', () => {
   const sent = (/** @type {unknown[]} */ transfer) => [{ ...first, transfers: [transfer, first.transfers[1]] }, second];
   for (const steps of [
     undefined, null, {}, 'x', { x: 1 }, { ...run, devices: 0 }, { ...run, devices: 3 }, { ...run, bytes: null },
-    { ...run, start: [[1, 2]] }, { ...run, start: [[1, 2], [10, 'x']] }, { ...run, steps: [first] }, { ...run, steps: [first, null] },
-    { ...run, steps: [{ ...first, op: 'x' }, second] }, { ...run, steps: [{ op: first.op }, second] },
-    { ...run, steps: sent([0, 2, 0, 4, 1]) }, { ...run, steps: sent([0, 1, -1, 4, 1]) }, { ...run, steps: sent([0.5, 1, 0, 4, 1]) },
-    { ...run, steps: sent([0, 1, 0, 4, NaN]) }, { ...run, steps: sent([0, 1, 0]) },
+    { ...run, start: [[1, 2]] }, { ...run, start: [[1, 2], [10, null]] }, { ...run, steps: [first] }, { ...run, steps: [first, null] },
+    { ...run, steps: [{ op: first.op }, second] },
+    { ...run, steps: sent([0, 2, 0, 4, 1, 11]) }, { ...run, steps: sent([0, 1, -1, 4, 1, 11]) }, { ...run, steps: sent([0.5, 1, 0, 4, 1, 11]) },
+    { ...run, steps: sent([0, 1, 0, 4, NaN, 11]) }, { ...run, steps: sent([0, 1, 0]) },
   ]) {
-    assert.throws(() => sound({ devices: 2, step: 0, steps }), /^Error: steps must be the recording/, JSON.stringify(steps));
+    const view = () => viewOf(widget, sound({ devices: 2, step: 1, steps }), { width: 640, id: 'x' });
+    assert.throws(view, /^Error: steps or runs is damaged/, JSON.stringify(steps));
   }
+});
+
+test('a ring of the reader’s own tensors says their elements, and keeps its devices', () => {
+  const texts = { start: [['1 element [1]', '1 element [2]'], ['1 element [10]', '1 element [20]']], steps: [['1 element [11]', '1 element [22]'], ['1 element [22]', '1 element [11]']] };
+  const own = sound({ devices: 2, step: 1, steps: { ...run, texts } });
+  assert.match(widget.draw(own, { width: 640, id: 'x' }).text, /aria-label="Device 1, chunk 0: 11 = 1 \+ 10, finished; 1 element \[11\]; 4.B"/);
+  assert.deepEqual(widget.controls(own).map(({ name }) => name), ['step']);
+  assert.equal(widget.code?.(own), 'RingAllReduce.from_tensors(tensors, step=1)');
+  assert.throws(() => sound({ devices: 3, step: 1, steps: { ...run, texts } }), /devices must be 2, one for each tensor/);
+});
+
+test('everything is a mark once, and a table has every number of the grid', () => {
+  for (const [step, marks] of [[0, 4 + 2], [1, 4 + 2 + 2]]) {
+    const keys = [...svg(step).matchAll(/data-key="([^"]*)"/g)].map(([, key]) => key);
+    assert.equal(new Set(keys).size, marks);
+    assert.equal(keys.length, marks);
+  }
+  assert.deepEqual(widget.table(state(1)).rows.map((row) => row.slice(0, 3)), [[0, '1', '22 ✓'], [1, '11 ✓', '20']]);
 });

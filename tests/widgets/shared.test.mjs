@@ -6,7 +6,9 @@ import { withPlace, withState } from '../../widgets/src/shared/address.js';
 import { nearest, nextStop } from '../../widgets/src/shared/controls.js';
 import { formatBytes, formatCount, plural } from '../../widgets/src/shared/format.js';
 import { ticks } from '../../widgets/src/shared/svg.js';
-import { stateReader } from '../../widgets/src/shared/state.js';
+import { setSound, soundState, viewOf } from '../../widgets/src/shared/state.js';
+import { neighbour } from '../../widgets/src/shared/asking.js';
+import { share } from '../../widgets/src/shared/link.js';
 import { cut, markup } from '../../widgets/src/shared/text.js';
 import { widget as budget } from '../../widgets/src/memory-budget/index.js';
 
@@ -89,19 +91,61 @@ test('a message shows a value, or its beginning', () => {
   assert.deepEqual([null, NaN, undefined, [1]].map(cut), ['null', 'NaN', 'undefined', '1']);
 });
 
-test('what is read is the last sound state, and without one there is no widget', () => {
+test('a state is drawn whole or not at all', () => {
   const recipes = [{ name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: '' }];
   const traits = { params: 7e9, devices: 8, stage: 0, gpu: 80, recipe: '2+2+12', activations: 0, recipes };
-  for (const damage of [{ devices: 0 }, { params: 'x' }, { stage: 9 }, { recipes: undefined }]) {
-    assert.throws(() => stateReader(budget, pageModel({ ...traits, ...damage })), /must be/, JSON.stringify(damage));
+  const view = (/** @type {Record<string, any>} */ damage) =>
+    viewOf(budget, soundState(budget, (trait) => ({ ...traits, ...damage })[trait]), { width: 640, id: 'x' });
+  assert.match(view({}).drawing, /^<svg/);
+  for (const damage of [{ devices: 0 }, { params: 'x' }, { stage: 9 }]) assert.throws(() => view(damage), /must be/, JSON.stringify(damage));
+  for (const list of [undefined, null, {}, [null], [{ ...recipes[0], grads: NaN }], [{ ...recipes[0], optimizer: undefined }], [{ ...recipes[0], description: undefined }]]) {
+    assert.throws(() => view({ recipes: list }), /^Error: recipes is damaged/, JSON.stringify(list));
   }
-  const model = pageModel({ ...traits });
-  const read = stateReader(budget, model);
-  model.set('stage', 3);
-  assert.equal(read().stage, 3);
-  model.set('stage', NaN);
-  model.set('devices', 16);
-  assert.deepEqual([read().stage, read().devices], [3, 8]);
-  model.set('stage', 1);
-  assert.deepEqual([read().stage, read().devices], [1, 16]);
+});
+
+test('traits are set together or not at all', () => {
+  const recipes = [{ name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: '' }];
+  const model = pageModel({ params: 7e9, devices: 8, stage: 0, gpu: 80, recipe: '2+2+12', activations: 0, recipes });
+  assert.throws(() => setSound(budget, model, { devices: 16, stage: 7 }), /stage must be one of/);
+  assert.deepEqual([model.get('devices'), model.get('stage')], [8, 0]);
+  setSound(budget, model, { devices: 16, stage: 3 });
+  assert.deepEqual([model.get('devices'), model.get('stage')], [16, 3]);
+});
+
+test('arrow keys go to the nearest mark in their direction', () => {
+  const box = (/** @type {number} */ x, /** @type {number} */ y) => ({ x, y, width: 10, height: 10 });
+  const boxes = [box(0, 0), box(20, 2), box(40, 0), box(0, 30), box(25, 31)];
+  assert.equal(neighbour(boxes, 0, [1, 0]), 1);
+  assert.equal(neighbour(boxes, 1, [1, 0]), 2);
+  assert.equal(neighbour(boxes, 2, [1, 0]), -1);
+  assert.equal(neighbour(boxes, 0, [0, 1]), 3);
+  assert.equal(neighbour(boxes, 4, [0, -1]), 1);
+  assert.equal(neighbour(boxes, 4, [-1, 0]), 3);
+});
+
+test('what shares a trait takes a value that it can show, and says which it can’t', () => {
+  const widget = (/** @type {number} */ most) => /** @type {any} */ ({
+    title: `To ${most}`,
+    fields: { devices: { kind: 'whole', least: 1, most }, step: { kind: 'whole', least: 0, most: 9 } },
+    change: (/** @type {any} */ _, /** @type {string} */ name, /** @type {any} */ value) => ({ [name]: value, step: 0 }),
+  });
+  const control = new AbortController();
+  const join = (/** @type {number} */ most, /** @type {number} */ devices, pinned = false) => {
+    const model = pageModel({ devices, step: 5 });
+    share('devices', { widget: widget(most), model, pinned }, control.signal);
+    return model;
+  };
+  const [small, large] = [join(8, 4), join(64, 6)];
+  assert.deepEqual([small.get('devices'), small.get('step'), large.get('step')], [6, 0, 5], 'the newcomer decides');
+  large.set('devices', 32);
+  assert.equal(small.get('devices'), 6);
+  assert.match(small.get('note'), /^To 64 has devices 32, which isn’t shown here: devices must be a whole number from 1 to 8/);
+  large.set('devices', 8);
+  assert.deepEqual([small.get('devices'), small.get('note')], [8, '']);
+  const pinned = join(64, 3, true);
+  assert.deepEqual([small.get('devices'), large.get('devices')], [3, 3]);
+  assert.deepEqual([join(64, 7).get('devices'), pinned.get('devices')], [3, 3], 'but not against the address');
+  control.abort();
+  large.set('devices', 5);
+  assert.equal(small.get('devices'), 3);
 });

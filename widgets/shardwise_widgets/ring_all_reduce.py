@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
 import traitlets
 
-from shardwise import ledger
-from shardwise.collectives import ring_all_reduce
-from shardwise_widgets._checks import Checked, count
+from shardwise_widgets._checks import Checked, TraitValueError, count
 from shardwise_widgets.base import ShardwiseWidget
+from shardwise_widgets.ring_recording import record_run, record_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
 
 MIN_DEVICES, MAX_DEVICES = 2, 8
 
@@ -19,40 +22,6 @@ MIN_DEVICES, MAX_DEVICES = 2, 8
 def last_step(devices: int) -> int:
     """Return the number of steps of a ring: N-1 to reduce and scatter, N-1 to gather."""
     return 2 * (devices - 1)
-
-
-def record_run(devices: int) -> dict[str, Any]:
-    """Run the real ring all-reduce on small numbers and return what it did, step by step.
-
-    Device i brings (i + 1)·(1, 2, …, N), one float32 for each chunk.
-
-    Args:
-        devices: number of devices N.
-
-    Returns:
-        "devices", "start" (a row for each device), "bytes" (of one device's tensor, M) and "steps";
-        each step has its "op" and its "transfers" [source, destination, chunk, bytes, value].
-
-    Example:
-        >>> record_run(2)["steps"][0]
-        {'op': 'reduce_scatter', 'transfers': [[0, 1, 0, 4, 1], [1, 0, 1, 4, 4]]}
-    """
-    tensors = [(device + 1) * torch.arange(1.0, devices + 1) for device in range(devices)]
-    with ledger.record(payloads=True) as log:
-        ring_all_reduce(tensors)
-    steps: list[dict[str, Any]] = []
-    for transfer in log.transfers:
-        if transfer.step == len(steps):
-            steps.append({"op": transfer.op, "transfers": []})
-        assert transfer.payload is not None  # noqa: S101 - recorded with payloads
-        route = [transfer.source, transfer.destination, transfer.chunk, transfer.num_bytes]
-        steps[transfer.step]["transfers"].append([*route, int(transfer.payload.item())])
-    return {
-        "devices": devices,
-        "start": [[int(value) for value in tensor] for tensor in tensors],
-        "bytes": tensors[0].numel() * tensors[0].element_size(),
-        "steps": steps,
-    }
 
 
 class RingAllReduce(ShardwiseWidget):
@@ -66,12 +35,19 @@ class RingAllReduce(ShardwiseWidget):
         step: how many of the 2(N-1) steps are done.
         link: traits to share with other widgets, such as "devices".
 
+    Attributes:
+        steps: the recording, read-only: "devices", "bytes" (of one device's tensor), "start"
+            (what stands in each chunk, a row for each device) and "steps", each with its "op" and
+            its "transfers" [source, destination, chunk, bytes, sent, held after adding].
+
     Raises:
         TypeError: if an argument is no number; it is a traitlets.TraitError too.
         ValueError: if an argument is out of its range; likewise.
 
     Example:
         >>> ring = RingAllReduce(devices=4, step=3)
+        >>> ring.steps["steps"][0]["transfers"][0]
+        [0, 1, 0, 4, 1, 3]
         >>> ring.step = 7
         Traceback (most recent call last):
         shardwise_widgets._checks.TraitValueError: step=7 must be a whole number from 0 to 6
@@ -87,6 +63,58 @@ class RingAllReduce(ShardwiseWidget):
         """Check the arguments, record the run and open the widget."""
         super().__init__(devices=devices, step=step, link=link)
 
+    @classmethod
+    def from_tensors(
+        cls, tensors: Sequence[torch.Tensor], *, step: int = 0, link: str | None = None
+    ) -> RingAllReduce:
+        """Show the ring at work on tensors of one's own.
+
+        A cell shows the first element of its chunk, and says all of them when it is asked. The
+        number of devices is that of the tensors, and stays so.
+
+        Args:
+            tensors: one for each device, 2 to 8 of one shape, dtype and device; floats or integers.
+            step: how many of the 2(N-1) steps are done.
+            link: traits to share with other widgets, such as "step".
+
+        Raises:
+            TypeError: if `tensors` is no list of dense tensors that can be added up.
+            ValueError: if they are too few, too many, empty, or differ in shape, dtype or device.
+
+        Example:
+            >>> import torch
+            >>> ring = RingAllReduce.from_tensors([torch.randn(1000), torch.randn(1000)], step=1)
+            >>> ring.steps["bytes"], ring.steps["steps"][0]["transfers"][0][:4]
+            (4000, [0, 1, 0, 2000])
+        """
+        if not isinstance(tensors, (list, tuple)):
+            kind = type(tensors).__name__
+            raise TypeError(f"tensors must be a list, one tensor for each device, not {kind}")
+        if not MIN_DEVICES <= len(tensors) <= MAX_DEVICES:
+            raise ValueError(
+                f"tensors holds {len(tensors)}: give {MIN_DEVICES} to {MAX_DEVICES} tensors, one "
+                "for each device"
+            )
+        if any(getattr(tensor, "is_meta", False) for tensor in tensors):
+            raise ValueError("tensors on the meta device hold no numbers: give ones on the CPU")
+        run = record_tensors(tensors)
+        if not run["bytes"]:
+            raise ValueError("tensors have no elements: give tensors with something to sum")
+        ring = cls(devices=run["devices"], link=link)
+        ring.set_trait("steps", run)
+        ring.step = step
+        return ring
+
+    @traitlets.validate("devices")
+    def _keep_own(self, proposal: dict[str, Any]) -> int:
+        devices = int(proposal["value"])
+        if "texts" in self.steps and devices != self.steps["devices"]:
+            raise TraitValueError(
+                f"devices={devices} must stay {self.steps['devices']}, one for each tensor: "
+                "make another widget with RingAllReduce.from_tensors"
+            )
+        return devices
+
     @traitlets.validate("step")
     def _check_step(self, proposal: dict[str, Any]) -> int:
         return count("step", proposal["value"], 0, last_step(self.devices))
@@ -99,5 +127,7 @@ class RingAllReduce(ShardwiseWidget):
 
     def book_state(self) -> dict[str, object]:
         """Return the recordings of all rings that the control reaches: a page has no kernel."""
+        if "texts" in self.steps:
+            return {**super().book_state(), "steps": self.steps}
         runs = {str(n): record_run(n) for n in range(MIN_DEVICES, MAX_DEVICES + 1)}
         return {**super().book_state(), "runs": runs}

@@ -7,6 +7,8 @@ import { widget as ZeroStages } from './zero-stages/index.js';
 import { widget as ContextScaling } from './context-scaling/index.js';
 import { widget as PipelineSchedule } from './pipeline-schedule/index.js';
 import { widget as PipelineBubble } from './pipeline-bubble/index.js';
+import { widget as MegatronMLP } from './megatron-mlp/index.js';
+import { widget as TensorParallelCost } from './tensor-parallel-cost/index.js';
 import { readAddress } from './shared/address.js';
 import { share } from './shared/link.js';
 import { mount as bringToLife } from './shared/mount.js';
@@ -23,6 +25,8 @@ const WIDGETS = {
   ContextScaling,
   PipelineSchedule,
   PipelineBubble,
+  MegatronMLP,
+  TensorParallelCost,
 };
 
 /**
@@ -76,7 +80,12 @@ export function mount(figure, shared) {
   lives.get(figure)?.();
   const control = new AbortController();
   const key = addressKey(figure, widget.addressKey);
-  bringToLife(widget, { model, root, signal: control.signal, addressKey: key });
+  try {
+    bringToLife(widget, { model, root, signal: control.signal, addressKey: key });
+  } catch (error) {
+    control.abort();
+    throw error;
+  }
   for (const trait of figure.dataset.link?.split(',') ?? []) {
     share(trait, { widget, model, pinned: readAddress(key) !== null }, control.signal);
   }

@@ -16,9 +16,13 @@ import { widget as PipelineSchedule } from './pipeline-schedule/index.js';
 import * as pipelineSchedule from './pipeline-schedule/words.js';
 import { widget as PipelineBubble } from './pipeline-bubble/index.js';
 import * as pipelineBubble from './pipeline-bubble/words.js';
+import { widget as MegatronMLP } from './megatron-mlp/index.js';
+import * as megatronMLP from './megatron-mlp/words.js';
+import { widget as TensorParallelCost } from './tensor-parallel-cost/index.js';
+import * as tensorParallelCost from './tensor-parallel-cost/words.js';
 import { frame } from './shared/frame.js';
 import { FRAME_WIDTH } from './shared/mount.js';
-import { soundState } from './shared/state.js';
+import { soundState, viewOf } from './shared/state.js';
 
 /** @type {Record<string, [import('./shared/types.d.ts').Widget<any>, import('./shared/types.d.ts').Words<any>]>} */
 const WIDGETS = {
@@ -30,6 +34,8 @@ const WIDGETS = {
   ContextScaling: [ContextScaling, contextScaling],
   PipelineSchedule: [PipelineSchedule, pipelineSchedule],
   PipelineBubble: [PipelineBubble, pipelineBubble],
+  MegatronMLP: [MegatronMLP, megatronMLP],
+  TensorParallelCost: [TensorParallelCost, tensorParallelCost],
 };
 
 /** An image stands alone: it brings its style, in the light colours. @param {string} svg */
@@ -46,7 +52,7 @@ function prerender({ widget: name, state: traits, id }) {
     title: widget.title,
     // A blank line would end a block of raw HTML for other readers of markdown.
     html: frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n'),
-    svg: standalone(widget.draw(state, { id: 'frame', width: FRAME_WIDTH }).text),
+    svg: standalone(viewOf(widget, state, { id: 'frame', width: FRAME_WIDTH }).drawing),
     alt: words.alt(state),
   };
 }

@@ -1,157 +1,108 @@
 // The memory of one device: a stacked bar over the ghost of plain data parallelism, against one GPU.
+import { ask } from '../shared/ask.js';
 import { formatBytes, formatCount, plural } from '../shared/format.js';
-import { swatch, texture, textures, textWidth, ticks } from '../shared/svg.js';
+import { swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
-  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, RECIPES, STAGES,
-  amounts, checkRecipes, fewestDevices, fits, isSplit, recipeOf,
+  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, RECIPES, STAGES,
+  amounts, fewestDevices, fits, isSplit, recipeOf,
 } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 
 const GB = 1e9;
-const ROLES = /** @type {const} */ ({
-  params: ['parameters', 'P'],
-  grads: ['gradients', 'G'],
-  optimizer: ['optimizer', 'O'],
-  activations: ['activations', 'A'],
-});
+const BAR = 48;
+/** Role in the palette and letter of each part. */
+const ROLES = /** @type {const} */ ({ params: ['parameters', 'P'], grads: ['gradients', 'G'], optimizer: ['optimizer', 'O'], activations: ['activations', 'A'] });
 export const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state', activations: 'activations' };
-const NARROW = 560;
+
+const whole = (/** @type {number} */ count) => count.toLocaleString('en-US');
 
 /** @param {State} state */
 const plain = (state) => amounts({ ...state, stage: 0 }).total;
 
-/** The stage-0 bar can be a thousand times longer than what is left of it: past four times, it is torn off.
- * @param {State} state */
-function axisEnd(state) {
-  const gpu = state.gpu * GB;
-  return 1.05 * Math.min(Math.max(plain(state), gpu), 4 * Math.max(amounts(state).total, gpu));
-}
+/** Bytes that are missing on a device; below zero, to spare. @param {State} state */
+const over = (state) => amounts(state).total - state.gpu * GB;
 
 /** @param {State} state */
-function verdict(state) {
-  const over = amounts(state).total - state.gpu * GB;
-  if (fits(state)) return `✓ fits, ${formatBytes(Math.max(0, -over))} to spare`;
-  return `✕ ${formatBytes(over)} more than ${state.gpu} GB`;
-}
+const fewest = (state) => {
+  const count = fewestDevices(state);
+  return count === null ? 'none' : whole(count);
+};
 
-/** @param {number | null} count */
-const fewestText = (count) => (count === null ? 'none' : count.toLocaleString('en-US'));
+/** The parts that are there: their name, how they are made up, and their bytes. @param {State} state */
+function parts(state) {
+  const bytes = amounts(state);
+  return /** @type {(keyof typeof ROLES)[]} */ (Object.keys(ROLES)).filter((kind) => bytes[kind]).map((kind) => {
+    const [role, letter] = ROLES[kind];
+    const each = kind === 'activations' ? '' : `${recipeOf(state)[kind]} bytes each, `;
+    const split = kind !== 'activations' && isSplit(kind, state.stage);
+    const share = split ? `split over ${whole(state.devices)}` : 'a copy on every device';
+    return { role, letter, name: NAMES[kind], bytes: bytes[kind], how: each + (each ? share : 'on every device') };
+  });
+}
 
 /** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
 function draw(state, { width, id }) {
-  const narrow = width < NARROW;
-  const bytes = amounts(state);
-  const end = axisEnd(state);
-  const x = (/** @type {number} */ b) => (Math.min(b, end) / end) * width;
-  const kinds = /** @type {(keyof typeof ROLES)[]} */ ([...PARTS, 'activations']).filter((kind) => bytes[kind] > 0);
-  const top = narrow ? 112 : 88;
-  const [barTop, barHeight] = [top, 48];
-  const ghost = plain(state);
-  const gpu = state.gpu * GB;
-
+  const narrow = width < 560;
+  const [list, total, ghost, gpu] = [parts(state), amounts(state).total, plain(state), state.gpu * GB];
+  // The stage-0 bar can be a thousand times longer than what is left of it: past four times, it is torn off.
+  const end = 1.05 * Math.min(Math.max(ghost, gpu), 4 * Math.max(total, gpu));
+  const x = (/** @type {number} */ bytes) => (Math.min(bytes, end) / end) * width;
+  const top = narrow ? 112 : 92;
+  const axis = top + BAR + 12;
+  const rows = axis + 40;
+  const stages = rows + list.length * 28 + 20;
+  const line = `${state.gpu} GB GPU`;
+  const before = x(gpu) + textWidth(line, 15) > width;
   let at = 0;
-  const bars = kinds.map((kind) => {
-    const [role, letter] = ROLES[kind];
-    const [left, right] = [x(at), x((at += bytes[kind]))];
-    const wide = right - left;
-    return markup`<rect x="${left}" y="${barTop}" width="${Math.max(wide, 0.5)}" height="${barHeight}" fill="${texture(id, role)}" class="sw-memory-part"/>
-${wide >= 32 && markup`<g>${swatch(role, letter, left + 6, barTop + barHeight / 2 - 10)}</g>`}`;
-  });
-  const rowsTop = barTop + barHeight + 52;
-  const stagesTop = rowsTop + kinds.length * 28 + 16;
-  const height = stagesTop + 74;
-
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Memory of one device">
-${textures(id, kinds.map((kind) => ROLES[kind][0]))}
-<text x="0" y="24" class="sw-large sw-fill-text">${formatBytes(bytes.total)}<tspan class="sw-body" dx="6">on each device</tspan></text>
-<text x="${narrow ? 0 : width}" y="${narrow ? 50 : 24}" text-anchor="${narrow ? 'start' : 'end'}" class="sw-body sw-strong sw-fill-text">${verdict(state)}</text>
-${ghostBar({ x, end, ghost, width, barTop, barHeight })}
-${bars}
-${gpuLine({ at: x(gpu), gpu: state.gpu, width, barTop, barHeight })}
-${axis(end, x, barTop + barHeight + 12, width)}
-${kinds.map((kind, i) => row(state, kind, bytes[kind], rowsTop + i * 28, width))}
-${stages(state, stagesTop, width)}
+  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${stages + 72}" width="${width}" height="${stages + 72}" role="group" aria-label="Memory of one device">
+${textures(id, list.map(({ role }) => role))}
+<text x="0" y="24" class="sw-large sw-fill-text">${formatBytes(total)}<tspan class="sw-body" dx="6">on each device</tspan></text>
+${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', verdict(state), narrow ? false : 'end')}
+${ghostBar(ghost, x(ghost), ghost > end, top, width)}
+${list.map(({ role, letter, name, how, bytes }) => {
+    const [left, right] = [x(at), x((at += bytes))];
+    return markup`<g ${ask(`${name}: ${how}, ${formatBytes(bytes)} of ${formatBytes(total)}`, name)}><rect x="${left}" y="${top}" width="${Math.max(right - left, 0.5)}" height="${BAR}" fill="${texture(id, role)}" class="sw-memory-part"/>
+${right - left >= 32 && swatch(role, letter, left + 6, top + BAR / 2 - 10)}</g>`;
+  })}
+<g ${ask(`What one GPU holds: ${line}; ${verdict(state)}`, 'gpu')}><path d="M${x(gpu)} ${top - 40}V${axis}" class="sw-memory-gpu sw-stroke-text"/>
+${write(x(gpu) + (before ? -6 : 6), top - 30, 'small sw-strong sw-fill-text', line, before && 'end')}</g>
+<path d="M0 ${axis}H${width}" class="sw-line sw-stroke-rule"/>
+${ticks(end, narrow ? 4 : 8).map((bytes) => markup`<path d="M${x(bytes)} ${axis}v4" class="sw-line sw-stroke-rule"/>
+${x(bytes) < width - 32 && write(x(bytes), axis + 18, 'small sw-fill-muted', bytes ? formatBytes(bytes) : '0', bytes ? 'middle' : false)}`)}
+${list.map(({ role, letter, name, how, bytes }, i) => {
+    const y = rows + i * 28;
+    return markup`${swatch(role, letter, 0, y)}${write(28, y + 15, 'body sw-fill-text', name)}${!narrow && write(180, y + 15, 'small sw-fill-muted', how)}${write(width, y + 15, 'body sw-fill-text', formatBytes(bytes), 'end')}`;
+  })}
+${write(0, stages + 8, 'small sw-fill-muted', 'Fewest devices that fit')}
+${STAGES.map((stage) => {
+    const [chosen, left, count] = [stage === state.stage, (stage * (width + 8)) / 4, fewest({ ...state, stage })];
+    return markup`<g ${ask(`At stage ${stage}, the fewest devices on which each fits into ${state.gpu} GB: ${count}`, `stage${stage}`)}><rect x="${left + 0.75}" y="${stages + 20}" width="${(width - 24) / 4 - 1.5}" height="48" rx="4" class="sw-memory-stage sw-stroke-${chosen ? 'text' : 'rule'}"/>
+${write(left + 8, stages + 39, 'small sw-fill-muted', `stage ${stage}`)}${write(left + 8, stages + 59, `${narrow ? 'small' : 'body'} ${chosen ? 'sw-strong ' : ''}sw-fill-text`, count)}</g>`;
+  })}
 </svg>`;
 }
 
-/** @param {{ x: (bytes: number) => number, end: number, ghost: number, width: number, barTop: number, barHeight: number }} place */
-function ghostBar({ x, end, ghost, width, barTop, barHeight }) {
-  const torn = ghost > end;
-  const right = x(ghost);
-  const [top, bottom] = [barTop - 4, barTop + barHeight + 4];
-  const edge = torn
-    ? `M${width} ${top}H.75V${bottom}H${width}m-6-${barHeight + 8}-5 ${(barHeight + 8) / 3} 6 ${(barHeight + 8) / 3}-5 ${(barHeight + 8) / 3}`
-    : `M.75 ${top}H${Math.max(1.5, right - 0.75)}V${bottom}H.75z`;
-  const text = `${torn ? '→ ' : ''}stage 0: ${formatBytes(ghost)}`;
-  const anchor = torn || right > width / 2 ? 'end' : 'start';
-  return markup`<path d="${edge}" class="sw-memory-ghost sw-stroke-muted"/>
-<text x="${torn ? width : right}" y="${top - 6}" text-anchor="${anchor}" class="sw-small sw-fill-muted">${text}</text>`;
-}
+/** @param {State} state */
+const verdict = (state) =>
+  fits(state) ? `✓ fits, ${formatBytes(Math.max(0, -over(state)))} to spare` : `✕ ${formatBytes(over(state))} more than ${state.gpu} GB`;
 
-/** @param {{ at: number, gpu: number, width: number, barTop: number, barHeight: number }} place */
-function gpuLine({ at, gpu, width, barTop, barHeight }) {
-  const text = `${gpu} GB GPU`;
-  const anchor = at + textWidth(text, 15) > width ? 'end' : 'start';
-  return markup`<path d="M${at} ${barTop - 40}V${barTop + barHeight + 12}" class="sw-memory-gpu sw-stroke-text"/>
-<text x="${at + (anchor === 'end' ? -6 : 6)}" y="${barTop - 30}" text-anchor="${anchor}" class="sw-small sw-strong sw-fill-text">${text}</text>`;
-}
-
-/** @param {number} end @param {(bytes: number) => number} x @param {number} y @param {number} width */
-const axis = (end, x, y, width) => markup`<path d="M0 ${y}H${width}" class="sw-line sw-stroke-rule"/>
-${ticks(end, width < NARROW ? 4 : 8).map(
-  (bytes) => markup`<path d="M${x(bytes)} ${y}v4" class="sw-line sw-stroke-rule"/>
-${x(bytes) < width - 32 && markup`<text x="${x(bytes)}" y="${y + 18}" text-anchor="${bytes ? 'middle' : 'start'}" class="sw-small sw-fill-muted">${bytes ? formatBytes(bytes) : '0'}</text>`}`,
-)}`;
-
-/** @param {State} state @param {keyof typeof ROLES} kind @param {number} bytes @param {number} y @param {number} width */
-function row(state, kind, bytes, y, width) {
-  const [role, letter] = ROLES[kind];
-  const share = kind === 'activations' ? 'on every device' : isSplit(kind, state.stage) ? `split over ${state.devices.toLocaleString('en-US')}` : 'a copy on every device';
-  return markup`<g>${swatch(role, letter, 0, y)}<text x="28" y="${y + 15}" class="sw-body sw-fill-text">${NAMES[kind]}</text>
-${width >= NARROW && markup`<text x="180" y="${y + 15}" class="sw-small sw-fill-muted">${kind !== 'activations' && `${recipeOf(state)[kind]} bytes each, `}${share}</text>`}
-<text x="${width}" y="${y + 15}" text-anchor="end" class="sw-body sw-number sw-fill-text">${formatBytes(bytes)}</text></g>`;
-}
-
-/** The fewest devices that fit at every stage, with the chosen one framed. @param {State} state @param {number} y @param {number} width */
-function stages(state, y, width) {
-  const cell = width / STAGES.length;
-  return markup`<text x="0" y="${y + 12}" class="sw-small sw-fill-muted">Fewest devices that fit</text>
-${STAGES.map((stage, i) => {
-    const chosen = stage === state.stage;
-    return markup`<rect x="${i * cell + 1}" y="${y + 22}" width="${cell - 2 - (i < 3 ? 6 : 0)}" height="48" rx="4" class="sw-memory-stage ${chosen ? 'sw-stroke-text' : 'sw-stroke-rule'}"/>
-<text x="${i * cell + 8}" y="${y + 41}" class="sw-small sw-fill-muted">stage ${stage}</text>
-<text x="${i * cell + 8}" y="${y + 61}" class="${width < NARROW ? 'sw-small' : 'sw-body'} sw-number ${chosen && 'sw-strong'} sw-fill-text">${fewestText(fewestDevices({ ...state, stage }))}</text>`;
-  })}`;
+/** @param {number} ghost bytes @param {number} right @param {boolean} torn @param {number} top @param {number} width */
+function ghostBar(ghost, right, torn, top, width) {
+  const text = `stage 0: ${formatBytes(ghost)}`;
+  const third = (BAR + 8) / 3;
+  const edge = torn ? `m0-${BAR + 8}-5 ${third} 6 ${third}-5 ${third}` : 'z';
+  return markup`<g ${ask(`At ${text}, everything on every device`, 'ghost')}><path d="M${right} ${top - 4}H.75V${top + BAR + 4}H${right}${edge}" class="sw-memory-ghost sw-stroke-muted"/>
+${write(right, top - 10, 'small sw-fill-muted', (torn ? '→ ' : '') + text, right > width / 2 ? 'end' : false)}</g>`;
 }
 
 /** @param {State} state */
 function say(state) {
-  const fewest = fewestDevices(state);
-  const total = amounts(state).total;
-  const over = total - state.gpu * GB;
-  const count = fewest === null
-    ? `At stage ${state.stage} no number of devices is enough.`
-    : `The fewest devices that fit at stage ${state.stage}: ${fewest.toLocaleString('en-US')}.`;
-  const fit = fits(state) ? `which fits into a GPU of ${state.gpu} GB` : `${formatBytes(over)} more than a GPU of ${state.gpu} GB holds`;
-  return `${formatCount(state.params)} parameters at ZeRO stage ${state.stage} on ${plural(state.devices, 'device')}: ${formatBytes(total)} on each, ${fit}. ${count} (1 GB = 10⁹ bytes.)`;
-}
-
-/** @param {State} state */
-function table(state) {
-  const bytes = amounts(state);
-  const recipe = recipeOf(state);
-  return {
-    caption: `Bytes on each of ${plural(state.devices, 'device')} at stage ${state.stage}`,
-    head: ['part', 'bytes per parameter', 'split over', 'bytes on a device'],
-    rows: [
-      ...PARTS.map((part) => [NAMES[part], recipe[part], isSplit(part, state.stage) ? state.devices : 1, formatBytes(bytes[part])]),
-      ['activations', '', 1, formatBytes(bytes.activations)],
-      ['sum', '', '', formatBytes(bytes.total)],
-      ...STAGES.map((stage) => [`fewest devices at stage ${stage}`, '', '', fewestText(fewestDevices({ ...state, stage }))]),
-    ],
-  };
+  const count = fewest(state);
+  const fit = fits(state) ? `which fits into a GPU of ${state.gpu} GB` : `${formatBytes(over(state))} more than a GPU of ${state.gpu} GB holds`;
+  return `${formatCount(state.params)} parameters at ZeRO stage ${state.stage} on ${plural(state.devices, 'device')}: ${formatBytes(amounts(state).total)} on each, ${fit}. ` +
+    `${count === 'none' ? `At stage ${state.stage} no number of devices is enough.` : `The fewest devices that fit at stage ${state.stage}: ${count}.`} (1 GB = 10⁹ bytes.)`;
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
@@ -169,19 +120,27 @@ export const widget = {
     activations: { kind: 'number', least: 0, most: LARGEST_GPU },
   },
   data: ['recipes'],
-  check: ({ recipes, recipe }) => checkRecipes(recipes, recipe),
+  check: recipeOf,
   controls: (state) => [
     { kind: 'range', name: 'params', label: 'Parameters', stops: PARAMS, value: state.params, text: formatCount(state.params) },
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: state.devices, text: state.devices.toLocaleString('en-US') },
-    { kind: 'choice', name: 'stage', label: 'ZeRO stage', value: state.stage, options: STAGES.map((stage) => ({ value: stage, text: String(stage) })) },
+    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: state.devices, text: whole(state.devices) },
+    { kind: 'choice', name: 'stage', label: 'ZeRO stage', value: state.stage, options: STAGES.map((stage) => ({ value: stage, text: `${stage}` })) },
     { kind: 'select', name: 'gpu', label: 'GPU memory', value: state.gpu, options: GPUS.map((gb) => ({ value: gb, text: `${gb} GB` })) },
     {
       kind: 'select', name: 'recipe', wide: true, label: 'Bytes per parameter', value: state.recipe,
       options: state.recipes.map(({ name, params, grads, optimizer, description }) => ({ value: name, text: `${params + grads + optimizer} = ${name}: ${description}` })),
     },
-    { kind: 'range', name: 'activations', label: 'Activations', stops: ACTIVATIONS, value: state.activations, text: `${state.activations.toLocaleString('en-US')} GB` },
+    { kind: 'range', name: 'activations', label: 'Activations', stops: ACTIVATIONS, value: state.activations, text: `${whole(state.activations)} GB` },
   ],
   draw,
   say,
-  table,
+  table: (state) => ({
+    caption: `Memory of each device (${plural(state.devices, 'device')}, stage ${state.stage})`,
+    head: ['what', 'how', 'how much'],
+    rows: [
+      ...parts(state).map(({ name, how, bytes }) => [name, how, formatBytes(bytes)]),
+      ['in all', verdict(state), formatBytes(amounts(state).total)],
+      ...STAGES.map((stage) => [`stage ${stage}`, 'fewest devices that fit', fewest({ ...state, stage })]),
+    ],
+  }),
 };

@@ -1,8 +1,6 @@
 // What training costs on each device, by the equations of `shardwise.memory`. Whether N devices are enough is
 // decided without a division, so that no rounding decides it; sums above 2⁵³ bytes round in their last bits.
 
-import { cut } from '../shared/text.js';
-
 /** @typedef {{ name: string, params: number, grads: number, optimizer: number, description: string }} Recipe */
 /** @typedef {'params' | 'grads' | 'optimizer'} Part */
 /**
@@ -60,20 +58,10 @@ export const ACTIVATIONS = Array.from({ length: LARGEST_GPU + 1 }, (_, i) => i);
  * @param {Part} part @param {number} stage */
 export const isSplit = (part, stage) => stage >= 3 - PARTS.indexOf(part);
 
-/** Throws unless the recipes that Python hands over are whole and the chosen one is among them.
- * @param {unknown} recipes @param {string} chosen */
-export function checkRecipes(recipes, chosen) {
-  const right = (/** @type {any} */ known) =>
-    typeof known?.name === 'string' && typeof known.description === 'string' &&
-    PARTS.every((part) => Number.isFinite(known[part]) && known[part] >= 0);
-  if (!Array.isArray(recipes) || !recipes.every(right)) throw new Error('recipes must be a list of bytes per parameter, each with a name');
-  if (!recipes.some(({ name }) => name === chosen)) throw new Error(`there is no recipe ${cut(chosen)}`);
-}
-
 /** @param {State} state @returns {Recipe} */
 export function recipeOf({ recipes, recipe }) {
   const found = recipes.find(({ name }) => name === recipe);
-  if (!found) throw new Error(`there is no recipe ${recipe}`);
+  if (!found) throw new Error(`there is no recipe ${recipe} in recipes`);
   return found;
 }
 

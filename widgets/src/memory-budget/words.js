@@ -1,7 +1,7 @@
 // What stands around the memory budget.
 import { formatBytes, formatCount, plural } from '../shared/format.js';
 import { NAMES } from './index.js';
-import { PARTS, amounts } from './model.js';
+import { amounts } from './model.js';
 
 export const prompts = [
   'Find the largest model that one 80 GB GPU trains at stage 0 with 16 bytes per parameter. How large can it be with 8?',
@@ -12,7 +12,7 @@ export const prompts = [
 /** @param {import('./model.js').State} state */
 export function alt(state) {
   const bytes = amounts(state);
-  const parts = [...PARTS, ...(bytes.activations > 0 ? /** @type {const} */ (['activations']) : [])];
+  const parts = /** @type {(keyof typeof NAMES)[]} */ (Object.keys(NAMES)).filter((kind) => kind !== 'activations' || bytes.activations);
   return `Memory of one of ${plural(state.devices, 'device')} at ZeRO stage ${state.stage}, ${formatCount(state.params)} parameters: ` +
     `${parts.map((part) => `${NAMES[part]} ${formatBytes(bytes[part])}`).join(', ')}; ${formatBytes(bytes.total)} against a GPU of ${state.gpu} GB`;
 }

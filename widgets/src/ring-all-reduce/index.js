@@ -1,142 +1,137 @@
 // A recorded ring all-reduce, step by step: devices are rows, chunks are columns, and what travels goes down
 // its column to the row below, or from the last row around to the first.
+import { ask } from '../shared/ask.js';
 import { formatBytes } from '../shared/format.js';
-import { texture, textures } from '../shared/svg.js';
-import { cut, markup } from '../shared/text.js';
-import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, checkRun, doneCells, gridAfter, lastStep, phaseAfter, sentBy } from './model.js';
+import { sizeFor, textWidth, texture, textures, write } from '../shared/svg.js';
+import { markup } from '../shared/text.js';
+import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, isRun, lastStep, phaseAfter, sentBy } from './model.js';
 
 /** @typedef {import('./model.js').Run} Run */
+/** @typedef {import('./model.js').Cell} Cell */
+/** @typedef {import('./model.js').Transfer} Transfer */
 /** @typedef {{ devices: number, step: number, steps: Run, runs?: Record<string, Run> }} State */
-/** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
 
-const NARROW = 560;
-const HEADER = 76;
-const CELL_HEIGHT = 40;
-const GAP = 24;
+const HEADER = 80;
+const CELL = 40;
+const PITCH = 68;
 
-/** @param {Run} run @param {number} width */
-function layout(run, width) {
-  const n = run.devices;
-  const narrow = width < NARROW;
-  const [left, rail] = narrow ? [28, 16] : [80, 28];
-  const pitch = Math.min(120, (width - left - rail) / n);
-  const gap = narrow ? 4 : 8;
-  const bottom = HEADER + n * CELL_HEIGHT + (n - 1) * GAP;
-  return {
-    narrow, n, pitch, bottom,
-    cell: pitch - gap,
-    railX: left + n * pitch - gap + rail / 2,
-    x: (/** @type {number} */ chunk) => left + chunk * pitch,
-    y: (/** @type {number} */ device) => HEADER + device * (CELL_HEIGHT + GAP),
+/** @param {State} state */
+const stepOf = ({ step, steps }) => Math.min(step, steps.steps.length);
+
+/** Where things are. @param {number} n @param {number} width */
+function layout(n, width) {
+  const narrow = width < 560;
+  const left = narrow ? 28 : 80;
+  const pitch = Math.min(160, (width - left - 24) / n);
+  const cell = pitch - (narrow ? 4 : 8);
+  const x = (/** @type {number} */ chunk) => left + chunk * pitch;
+  const y = (/** @type {number} */ device) => HEADER + device * PITCH;
+  /** The way of a message: from the lower edge of its cell to the upper edge of the next one.
+   * @param {Transfer} sent @param {number} [inset] how far from the edges */
+  const way = ([source, destination, chunk], inset = 3) => {
+    const middle = x(chunk) + cell / 2;
+    const [start, end] = [y(source) + CELL, y(destination) - inset];
+    return `M${middle} ${start + inset}${destination ? '' : `V${start + 16}H${x(n) + 8}V${HEADER - 18}H${middle}`}V${end}`;
   };
+  return { n, narrow, cell, x, y, way };
 }
 
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-/** The way that a message takes. @param {Layout} place @param {number} source @param {number} chunk */
-function way(place, source, chunk) {
-  const middle = place.x(chunk) + place.cell / 2;
-  const start = place.y(source) + CELL_HEIGHT;
-  if (source < place.n - 1) return `M${middle} ${start + 2}V${start + GAP - 3}`;
-  return `M${middle} ${start + 2}v14H${place.railX}V${HEADER - 17}H${middle}V${HEADER - 3}`;
-}
-
-/** @param {State} state @param {Canvas} canvas */
+/** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
 function draw(state, { width, id, from }) {
-  const run = state.steps;
-  const step = Math.min(state.step, run.steps.length);
-  const place = layout(run, width);
-  const grid = gridAfter(run, step);
-  const transfers = step > 0 ? run.steps[step - 1].transfers : [];
-  const arrived = new Set(transfers.map(([, destination, chunk]) => `${destination},${chunk}`));
+  const [run, step] = [state.steps, stepOf(state)];
+  const place = layout(run.devices, width);
+  const { n, narrow, x, y, cell } = place;
+  const [grid, before] = [gridAfter(run, step), gridAfter(run, Math.max(0, step - 1))];
+  const transfers = run.steps[step - 1]?.transfers ?? [];
   const moving = from !== undefined;
-  const legendTop = place.bottom + 36;
-  const bytesTop = legendTop + (place.narrow ? 60 : 36);
-  const height = bytesTop + (place.narrow ? 56 : 38);
+  const legend = y(n) + 8;
+  const bar = legend + (narrow ? 64 : 36);
+  const height = bar + (narrow ? 56 : 36);
+  const half = n - 1;
+  const [name, what] = step > half ? ['All-gather', 'copy'] : ['Reduce-scatter', 'add'];
   return markup`<svg class="sw-svg ${moving && 'sw-ring-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Chunks by device">
-${textures(id, ['optimizer'])}
-<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
-<text x="0" y="16" class="sw-body sw-strong sw-fill-text">${headline(run, step, place.narrow)}</text>
-${Array.from({ length: place.n }, (_, i) => markup`<text x="${place.x(i) + place.cell / 2}" y="48" text-anchor="middle" class="sw-small sw-fill-muted">${place.narrow ? `c${i}` : `chunk ${i}`}</text>`)}
-${grid.map((row, device) => markup`<g><text x="0" y="${place.y(device) + 25}" class="sw-small sw-fill-muted">${place.narrow ? `d${device}` : `device ${device}`}</text>
-${row.map((cell, chunk) => drawCell(cell, { x: place.x(chunk), y: place.y(device), width: place.cell, n: place.n, id, arrived: arrived.has(`${device},${chunk}`) }))}</g>`)}
-${transfers.map(([source, , chunk, , value]) => {
-    const path = way(place, source, chunk);
-    const middle = place.x(chunk) + place.cell / 2;
-    return markup`<path d="${path}" marker-end="url(#${id}-head)" class="sw-ring-way sw-stroke-communication"/>
-${place.cell > 52 && source < place.n - 1 && markup`<text x="${middle + (chunk < place.n - 1 ? 8 : -8)}" y="${place.y(source) + CELL_HEIGHT + 16}" text-anchor="${chunk < place.n - 1 ? 'start' : 'end'}" class="sw-small sw-fill-text sw-number">${run.steps[step - 1].op === 'reduce_scatter' ? '+' : '='}${value}</text>`}
-${moving && markup`<rect x="-7" y="-5" width="14" height="10" rx="4" class="sw-ring-rider sw-fill-communication" style="offset-path:path('${path}')"/>`}`;
-  })}
-${legend(place, id, legendTop)}
-${bytesBar(run, step, bytesTop, width)}
+${textures(id, ['optimizer'])}<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
+${write(0, 18, 'body sw-strong sw-fill-text', step ? `${name}, step ${step > half ? step - half : step} of ${half}${narrow ? '' : `: send and ${what}`}` : 'Start: every chunk is its device’s own')}
+${!narrow && write(width, 18, 'body sw-fill-muted', `${doneCells(grid)} of ${n * n} sums finished`, 'end')}
+${grid.map((_, i) => [
+    write(x(i) + cell / 2, 52, 'small sw-fill-muted', `${narrow ? 'c' : 'chunk '}${i}`, 'middle'),
+    write(0, y(i) + 25, 'small sw-fill-muted', `${narrow ? 'd' : 'device '}${i}`),
+  ])}
+${transfers.map((sent) => arrow(sent, place, id))}
+${grid.map((row, device) => row.map((now, chunk) => {
+    const sent = transfers.find(([, to, which]) => to === device && which === chunk);
+    return drawCell({ run, device, chunk, now, before: before[device][chunk], sent }, place, id);
+  }))}
+${moving && transfers.map((sent) => rider(sent, place))}
+${[0, 1, 2].map((i) => part(i * 7, legend + 12, 5.5, i < 2))}${write(28, legend + 11, 'small sw-fill-muted', 'marks: the devices in the sum')}
+<g transform="translate(${narrow ? '0 24' : '272 0'})"><rect x="1" y="${legend - 1}" width="20" height="14" rx="4" fill="${texture(id, 'optimizer')}" class="sw-ring-done sw-stroke-text"/>${write(28, legend + 11, 'small sw-fill-muted', 'ringed: a finished sum')}</g>
+${run.steps.map((_, i) => markup`<rect ${ask(`Step ${i + 1}, ${phaseAfter(run, i + 1)}: then ${sent(run, i + 1)}`, `step${i}`)} x="${(i * width) / 2 / half + 0.75}" y="${bar}" width="${width / 2 / half - 3}" height="12" rx="4" class="${i < step ? 'sw-fill-communication' : 'sw-ring-open sw-stroke-rule'}"/>`)}
+${write(0, bar + 32, 'small sw-fill-text', sent(run, step))}
+${write(narrow ? 0 : width, bar + (narrow ? 52 : 32), 'small sw-fill-muted', `2(N−1)/N · M, M = ${formatBytes(run.bytes)}`, narrow ? false : 'end')}
 </svg>`;
 }
 
-/** @param {Run} run @param {number} step @param {boolean} narrow */
-function headline(run, step, narrow) {
-  if (step === 0) return narrow ? 'Start' : `Start: each device has its own ${run.devices} chunks`;
-  const half = run.steps.length / 2;
-  const [name, at, what] = step <= half ? ['Reduce-scatter', step, 'send and add'] : ['All-gather', step - half, 'send and store'];
-  return `${name}, step ${at} of ${half}${narrow ? '' : `: ${what}`}`;
+/** Everyone's bytes, unless the chunks differ in size. @param {Run} run @param {number} step */
+const sent = (run, step) =>
+  `${run.start.every((_, device) => sentBy(run, run.steps.length, device) === bytesInAll(run)) ? 'each device' : 'device 0'} has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.steps.length, 0))}`;
+
+/** A mark for a device, whose share is in a sum or not. @param {number} x @param {number} bottom @param {number} width @param {boolean} there */
+const part = (x, bottom, width, there) =>
+  markup`<rect x="${x}" y="${bottom - (there ? 5 : 1.5)}" width="${width}" height="${there ? 5 : 1.5}" class="sw-fill-${there ? 'gradients' : 'rule'}"/>`;
+
+/** @param {Transfer} message @param {Layout} place @param {string} id */
+function arrow(message, { n, cell, x, y, way }, id) {
+  const [source, destination, chunk, bytes, value, sum] = message;
+  const right = chunk < n - 1;
+  const [path, adds] = [way(message), sum !== undefined];
+  return markup`<g ${ask(`Device ${source} sends chunk ${chunk} (${value}, ${formatBytes(bytes)}) to device ${destination}, which ${adds ? `adds it: ${sum}` : 'copies it'}`, `way${source}`)}><path d="${path}" class="sw-hit"/><path d="${path}" marker-end="url(#${id}-head)" class="sw-ring-way sw-stroke-communication"/>
+${cell > 52 && destination && write(x(chunk) + cell / 2 + (right ? 8 : -8), y(source) + CELL + 19, 'small sw-fill-text', `${adds ? '+' : '='}${value}`, right ? false : 'end')}</g>`;
 }
 
-/** What the marks and the ring mean. @param {Layout} place @param {string} id @param {number} y */
-const legend = (place, id, y) => markup`${[0, 1, 2].map((i) => markup`<rect x="${i * 7}" y="${i < 2 ? y + 4 : y + 7.5}" width="5.5" height="${i < 2 ? 5 : 1.5}" class="${i < 2 ? 'sw-fill-gradients' : 'sw-fill-rule'}"/>`)}
-<text x="28" y="${y + 11}" class="sw-small sw-fill-muted">marks: the devices in the sum</text>
-<g transform="translate(${place.narrow ? '0 24' : '272 0'})"><rect x="1" y="${y - 1}" width="20" height="14" rx="4" fill="${texture(id, 'optimizer')}" class="sw-ring-done sw-stroke-text"/>
-<text x="28" y="${y + 11}" class="sw-small sw-fill-muted">ringed: a finished sum</text></g>`;
-
-/** @param {import('./model.js').Cell} cell @param {{ x: number, y: number, width: number, n: number, id: string, arrived: boolean }} place */
-function drawCell(cell, { x, y, width, n, id, arrived }) {
-  const middle = x + width / 2;
-  const ink = cell.done ? 'sw-on-optimizer' : cell.spent ? 'sw-fill-muted' : 'sw-fill-text';
-  const mark = (width - 8) / n;
-  const plate = String(cell.value).length * 11 + 6;
-  // A finished sum looks finished; its name says so to those who can't see it.
-  return markup`<g class="sw-ring-cell${arrived && ' sw-ring-arrived'}"${cell.done && markup` role="img" aria-label="${cell.value}, finished"`}>
-<rect x="${x}" y="${y}" width="${width}" height="${CELL_HEIGHT}" rx="4" ${cell.done && markup`fill="${texture(id, 'optimizer')}"`} class="${cell.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open ${arrived ? 'sw-stroke-communication' : 'sw-stroke-rule'}`}"/>
-${cell.done && markup`<rect x="${middle - Math.min(plate, width - 6) / 2}" y="${y + 8}" width="${Math.min(plate, width - 6)}" height="24" rx="4" class="sw-fill-optimizer"/>`}
-<text x="${middle}" y="${y + (cell.done ? 25 : 23)}" text-anchor="middle" class="${width < 40 ? 'sw-tiny' : 'sw-body'} sw-number ${cell.done && 'sw-strong'} ${ink} sw-ring-value">${cell.value}</text>
-${!cell.done && Array.from({ length: n }, (_, device) => {
-    const [height, paint] = cell.from.includes(device) ? [5, 'gradients'] : [1.5, 'rule'];
-    return markup`<rect x="${x + 4 + device * mark}" y="${y + CELL_HEIGHT - 4 - height}" width="${Math.max(1.5, mark - 1.5)}" height="${height}" class="sw-fill-${paint}"/>`;
-  })}</g>`;
+/** The chunk on its way. @param {Transfer} message @param {Layout} place */
+function rider(message, { cell, way }) {
+  const width = Math.min(cell, 48);
+  const look = sizeFor(message[4], width);
+  return markup`<g class="sw-ring-rider" style="offset-path:path('${way(message, -CELL / 2)}')"><rect x="${-width / 2}" y="-12" width="${width}" height="24" rx="4" class="sw-fill-communication"/>${look && write(0, 5, `${look} sw-on-communication`, message[4], 'middle')}</g>`;
 }
 
-/** @param {Run} run @param {number} step @param {number} y @param {number} width */
-function bytesBar(run, step, y, width) {
-  const all = bytesInAll(run);
-  const sent = sentBy(run, step, 0);
-  const count = run.steps.length;
-  const part = width / count;
-  const done = Math.round((sent / all) * count);
-  return markup`${Array.from({ length: count }, (_, i) => markup`<rect x="${i * part + 0.75}" y="${y}" width="${Math.max(2, part - 3)}" height="12" rx="2" class="${i < done ? 'sw-fill-communication' : 'sw-ring-unsent sw-stroke-rule'}"/>`)}
-<text x="0" y="${y + 30}" class="sw-small sw-fill-text sw-number">${width < NARROW ? 'Sent by each' : 'Each device has sent'} ${formatBytes(sent)} of ${formatBytes(all)}</text>
-<text x="${width < NARROW ? 0 : width}" y="${y + (width < NARROW ? 50 : 30)}" text-anchor="${width < NARROW ? 'start' : 'end'}" class="sw-small sw-fill-muted sw-number">2(N−1)/N · M, M = ${formatBytes(run.bytes)}</text>`;
+/** @param {{ run: Run, device: number, chunk: number, now: Cell, before: Cell, sent?: Transfer }} about @param {Layout} place @param {string} id */
+function drawCell({ run, device, chunk, now, before, sent }, place, id) {
+  const { n, cell: width } = place;
+  const [x, y] = [place.x(chunk), place.y(device)];
+  const plate = Math.min(width - 6, textWidth(String(now.value), 17) + 8);
+  const number = (/** @type {Cell} */ { value }, /** @type {string} */ look) => {
+    const size = sizeFor(value, width);
+    return size && write(x + width / 2, y + (now.done ? 26 : 24), `${size} ${look}`, value, 'middle');
+  };
+  const whose = now.done ? 'finished' : now.from.length > 1 ? `sum of devices ${now.from.join(', ')}` : 'its own';
+  const how = sent && (now.from === before.from || sent[5] === undefined ? `, copied from device ${sent[0]}` : ` = ${sent[4]} + ${before.value}`);
+  const text = `Device ${device}, chunk ${chunk}: ${now.value}${how ?? ''}, ${whose}${now.text ? `; ${now.text}` : ''}${now.spent ? '; sent on' : ''}; ${formatBytes(run.steps[0].transfers.find(([, , which]) => which === chunk)?.[3] ?? 0)}`;
+  return markup`<g ${ask(text, `cell${device}-${chunk}`)}><rect x="${x}" y="${y}" width="${width}" height="${CELL}" rx="4" ${now.done && markup`fill="${texture(id, 'optimizer')}"`} class="${now.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open sw-stroke-${sent ? 'communication' : 'rule'}`}"/>
+${now.done ? markup`<rect x="${x + (width - plate) / 2}" y="${y + 8}" width="${plate}" height="24" rx="4" class="sw-fill-optimizer"/>` : run.start.map((_, i) => part(x + 4 + (i * (width - 8)) / n, y + 36, (width - 8) / n - 1.5, now.from.includes(i)))}
+${number(now, `${now.done ? 'sw-strong sw-on-optimizer' : `sw-fill-${now.spent ? 'muted' : 'text'}`}${sent ? ' sw-ring-after' : ''}`)}${sent && !now.done && number(before, 'sw-fill-muted sw-ring-before')}</g>`;
 }
 
 /** @param {State} state */
-function say({ steps: run, step: asked }) {
-  const step = Math.min(asked, run.steps.length);
+function say(state) {
+  const [run, step] = [state.steps, stepOf(state)];
+  const bytes = `${sent(run, step)}.`;
+  if (!step) return `Start: ${run.devices} devices in a ring, each with ${run.devices} chunks of its own${run.texts ? ', shown by their first elements' : ''}; ${bytes}`;
+  const [source, destination, chunk, , value, sum] = run.steps[step - 1].transfers[0];
+  return `Step ${step} of ${run.steps.length}, ${phaseAfter(run, step)}: each device sends one chunk to its right neighbour, which ${sum === undefined ? 'copies it' : 'adds it to its own'}; ` +
+    `device ${source} sends chunk ${chunk} (value ${value}) to device ${destination}. ${doneCells(gridAfter(run, step))} of ${run.devices ** 2} cells hold a finished sum; ${bytes}${step === run.steps.length ? ' Every device holds the whole sum.' : ''}`;
+}
+
+/** @param {State} state */
+function table(state) {
+  const [run, step] = [state.steps, stepOf(state)];
   const grid = gridAfter(run, step);
-  const sent = `Each device has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(bytesInAll(run))}.`;
-  const cells = `${doneCells(grid)} of ${run.devices ** 2} cells hold a finished sum.`;
-  if (step === 0) return `Start: ${run.devices} devices in a ring, each with ${run.devices} chunks of its own. ${sent}`;
-  const { op, transfers } = run.steps[step - 1];
-  const [source, destination, chunk, , value] = transfers[0];
-  const effect = op === 'reduce_scatter' ? 'adds it to its own' : 'stores it';
-  const end = step === run.steps.length ? ' Every device holds the whole sum.' : '';
-  return `Step ${step} of ${run.steps.length}, ${phaseAfter(run, step)}: each device sends one chunk to its right neighbour, which ${effect}; ` +
-    `device ${source} sends chunk ${chunk} (value ${value}) to device ${destination}. ${cells} ${sent}${end}`;
-}
-
-/** @param {State} state */
-function table({ steps: run, step }) {
-  const grid = gridAfter(run, Math.min(step, run.steps.length));
   return {
-    caption: `What each of ${run.devices} devices holds after step ${Math.min(step, run.steps.length)} of ${run.steps.length}`,
-    head: ['device', ...grid.map((_, chunk) => `chunk ${chunk}`), 'bytes sent'],
-    rows: grid.map((row, device) => [device, ...row.map(({ value, done }) => `${value}${done ? ' ✓' : ''}`), sentBy(run, step, device)]),
+    caption: `What each device holds after step ${step} of ${run.steps.length} (✓: finished)`,
+    head: ['device', ...grid.map((_, chunk) => `chunk ${chunk}`), 'sent'],
+    rows: grid.map((row, device) => [device, ...row.map(({ value, done }) => `${value}${done ? ' ✓' : ''}`), formatBytes(sentBy(run, step, device))]),
   };
 }
 
@@ -154,21 +149,23 @@ export const widget = {
   // A page brings the runs of every ring that its control reaches; a kernel records the one that is asked for.
   derive: ({ devices, step, steps, runs }) => ({ devices, step, steps: runs?.[devices] ?? steps }),
   check({ devices, step, steps }) {
-    const last = lastStep(devices);
-    if (step > last) throw new Error(`step must be from 0 to ${last} with ${devices} devices, not ${cut(step)}`);
-    checkRun(steps);
+    if (!isRun(steps)) throw new TypeError('no run of a ring');
+    if (steps.texts && devices !== steps.devices) throw new Error(`devices must be ${steps.devices}, one for each tensor, not ${devices}`);
+    if (step > lastStep(devices)) throw new Error(`step must be from 0 to ${lastStep(devices)} with ${devices} devices, not ${step}`);
   },
-  controls: ({ devices, step, steps: run }) => [
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: String(devices) },
-    {
-      kind: 'stepper', name: 'step', label: 'Step', value: Math.min(step, run.steps.length), last: run.steps.length,
-      text: `${Math.min(step, run.steps.length)} of ${run.steps.length}${step > 0 ? `, ${phaseAfter(run, Math.min(step, run.steps.length))}` : ''}`,
-    },
-  ],
+  controls(state) {
+    const [{ devices, steps: run }, step] = [state, stepOf(state)];
+    const last = run.steps.length;
+    return [
+      ...(run.texts ? [] : [/** @type {const} */ ({ kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: String(devices) })]),
+      { kind: 'stepper', name: 'step', label: 'Step', value: step, last, text: `${step} of ${last}${step ? `, ${phaseAfter(run, step)}` : ''}` },
+    ];
+  },
   // Another ring has another number of steps: it begins at its start.
   change: (_state, name, value) => (name === 'devices' ? { devices: value, step: 0 } : { [name]: value }),
   draw,
   say,
-  phase: ({ steps: run, step }) => phaseAfter(run, Math.min(step, run.steps.length)),
+  phase: (state) => phaseAfter(state.steps, stepOf(state)),
   table,
+  code: ({ devices, step, steps }) => `RingAllReduce${steps.texts ? '.from_tensors(tensors, ' : `(devices=${devices}, `}step=${step})`,
 };

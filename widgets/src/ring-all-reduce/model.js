@@ -1,17 +1,20 @@
 // Replays a recorded ring all-reduce: what every device holds after a number of steps, whose contributions a
-// value sums, and what has been sent. The values come from the recording; nothing is computed here but sums.
+// value sums, and what has been sent. All values come from the recording; nothing is computed here.
 
-/** @typedef {[source: number, destination: number, chunk: number, bytes: number, value: number]} Transfer */
+/** A number, or the short text of one of the reader's own. @typedef {number | string} Value */
+/** `sum` is what the receiver holds after adding. @typedef {[source: number, destination: number, chunk: number, bytes: number, value: Value, sum?: Value]} Transfer */
 /**
  * @typedef {object} Run
  * @property {number} devices
- * @property {number[][]} start `start[device][chunk]`: what each device brings
+ * @property {Value[][]} start `start[device][chunk]`: what each device brings
  * @property {number} bytes size of one device's tensor, M
  * @property {{ op: string, transfers: Transfer[] }[]} steps
+ * @property {{ start: string[][], steps: string[][] }} [texts] the elements of chunks, of the reader's own tensors
  */
 /**
  * @typedef {object} Cell
- * @property {number} value
+ * @property {Value} value
+ * @property {string} [text] its elements
  * @property {number[]} from devices whose contributions the value sums, in the order of addition
  * @property {boolean} done all contributions are in
  * @property {boolean} spent the sum has moved on, and this copy waits to be overwritten
@@ -24,27 +27,16 @@ export const DEVICES = Array.from({ length: MAX_DEVICES - MIN_DEVICES + 1 }, (_,
 /** @param {number} devices */
 export const lastStep = (devices) => 2 * (devices - 1);
 
-/** Whether a value is a list of so many entries that are all right.
- * @param {unknown} value @param {number} length @param {(entry: any) => boolean} right */
-const isList = (value, length, right) => Array.isArray(value) && value.length === length && value.every(right);
-
-/** Throws unless a recording is whole, so that its replay can't fail on the way. @param {any} run */
-export function checkRun(run) {
-  const n = run?.devices;
-  const one = (/** @type {unknown} */ index) => Number.isInteger(index) && Number(index) >= 0 && Number(index) < n;
-  const whole =
-    DEVICES.includes(n) &&
-    Number.isFinite(run.bytes) &&
-    isList(run.start, n, (row) => isList(row, n, Number.isFinite)) &&
-    isList(run.steps, lastStep(n), (step) =>
-      ['reduce_scatter', 'all_gather'].includes(step?.op) &&
-      isList(step.transfers, n, (transfer) => isList(transfer, 5, Number.isFinite) && transfer.slice(0, 3).every(one)));
-  if (!whole) throw new Error('steps must be the recording of a ring all-reduce');
+/** Whether a recording has a run's form; what else may be wrong with one shows when it is drawn. @param {Run} run */
+export function isRun({ devices: n, start, steps }) {
+  const whole = (/** @type {any[]} */ list) => list.length === n;
+  return whole(start) && start.every(whole) && steps.length === lastStep(n) &&
+    steps.every(({ transfers }) => whole(transfers) && transfers.every(([from, to]) => to === (from + 1) % n));
 }
 
 /** @param {Run} run @returns {Cell[][]} */
 const beginning = (run) =>
-  run.start.map((row, device) => row.map((value) => ({ value, from: [device], done: false, spent: false })));
+  run.start.map((row, device) => row.map((value, chunk) => ({ value, text: run.texts?.start[device][chunk], from: [device], done: false, spent: false })));
 
 /**
  * The grid after `count` steps.
@@ -53,21 +45,16 @@ const beginning = (run) =>
  */
 export function gridAfter(run, count) {
   let grid = beginning(run);
-  for (const { op, transfers } of run.steps.slice(0, count)) {
+  run.steps.slice(0, count).forEach(({ transfers }, step) => {
     const before = grid;
     grid = before.map((row) => row.map((cell) => ({ ...cell })));
-    for (const [source, destination, chunk, , value] of transfers) {
+    transfers.forEach(([source, destination, chunk, , value, sum], i) => {
       const sent = before[source][chunk];
-      const there = before[destination][chunk];
-      if (op === 'reduce_scatter') {
-        const from = [...sent.from, ...there.from];
-        grid[destination][chunk] = { value: there.value + value, from, done: from.length === run.devices, spent: false };
-        grid[source][chunk].spent = true;
-      } else {
-        grid[destination][chunk] = { value, from: sent.from, done: sent.done, spent: false };
-      }
-    }
-  }
+      const from = sum === undefined ? sent.from : [...sent.from, ...before[destination][chunk].from];
+      grid[destination][chunk] = { value: sum ?? value, text: run.texts?.steps[step][i], from, done: from.length === run.devices, spent: false };
+      grid[source][chunk].spent = sum !== undefined;
+    });
+  });
   return grid;
 }
 
@@ -78,7 +65,7 @@ export const sentBy = (run, count, device) =>
     0,
   );
 
-/** What the theory says that each device sends in all: 2(N−1)/N·M. @param {Run} run */
+/** What each device sends in all where its tensor cuts into N equal chunks: 2(N−1)/N·M. @param {Run} run */
 export const bytesInAll = ({ devices, bytes }) => (2 * (devices - 1) * bytes) / devices;
 
 /** @param {Run} run @param {number} count */

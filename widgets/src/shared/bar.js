@@ -1,5 +1,5 @@
 // The bar of controls as markup. Pages get it prerendered; their script only needs what is in controls.js.
-import { BUTTONS, SPEEDS, nearest } from './controls.js';
+import { PLAY, nearest } from './controls.js';
 import { markup } from './text.js';
 
 /** @typedef {import('./types.d.ts').Control} Control */
@@ -7,6 +7,15 @@ import { markup } from './text.js';
 
 // JupyterLab and Notebook 7 take arrow keys for their own unless the focused element says no.
 const KEEP_KEYS = markup`data-lm-suppress-shortcuts="true"`;
+
+const SPEEDS = [0.5, 1, 2, 4];
+const BUTTONS = /** @type {const} */ ([
+  ['first', 'First step', 'M4 3v10M13 3 6 8l7 5z'],
+  ['previous', 'Previous step', 'M11 3 4 8l7 5z'],
+  ['play', 'Play', PLAY],
+  ['next', 'Next step', 'M5 3l7 5-7 5z'],
+  ['last', 'Last step', 'M12 3v10M3 3l7 5-7 5z'],
+]);
 
 /** @param {Stepper} control @param {string} id */
 const stepper = (control, id) => markup`<div class="sw-field sw-stepper" role="group" aria-label="${control.label}">

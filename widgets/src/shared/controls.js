@@ -4,16 +4,8 @@
 /** @typedef {import('./types.d.ts').Control} Control */
 /** @typedef {import('./types.d.ts').StepperControl} Stepper */
 
-export const SPEEDS = [0.5, 1, 2, 4];
-export const BUTTONS = /** @type {const} */ ([
-  ['first', 'First step', 'M4 3v10M13 3 6 8l7 5z'],
-  ['previous', 'Previous step', 'M11 3 4 8l7 5z'],
-  ['play', 'Play', 'M4 3l9 5-9 5z'],
-  ['next', 'Next step', 'M5 3l7 5-7 5z'],
-  ['last', 'Last step', 'M12 3v10M3 3l7 5-7 5z'],
-]);
+export const PLAY = 'M4 3l9 5-9 5z';
 const PAUSE = 'M5 3v10M11 3v10';
-const PLAY = BUTTONS[2][2];
 
 /** Position of the stop nearest to a value. @param {readonly number[]} stops @param {number} value */
 export function nearest(stops, value) {

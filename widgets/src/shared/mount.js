@@ -6,7 +6,7 @@ import { copyText } from './copy.js';
 import { fromAddress, toAddress, toCode } from './fields.js';
 import { listen } from './listen.js';
 import { makeMessage } from './message.js';
-import { setSound, stateReader, traitsOf } from './state.js';
+import { setSound, soundState, traitsOf, viewOf } from './state.js';
 import { liveTable } from './table.js';
 import { cut } from './text.js';
 
@@ -28,43 +28,36 @@ const ADDRESS_DELAY = 250; // browsers refuse to rewrite the address too often
 export function mount(widget, { model, root, signal, addressKey, theme }) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(name));
   const [drawing, said] = [part('.sw-drawing'), part('.sw-said')];
-  const read = stateReader(widget, model);
-  const opened = read();
-  const problem = addressKey ? applyAddress(widget, model, addressKey) : '';
-  let state = read();
-  const tell = makeMessage(part('.sw-message'), signal);
-  tell(problem);
+  const sound = () => soundState(widget, (trait) => model.get(trait));
   const measure = () => Math.max(NARROWEST, Math.round(drawing.clientWidth) || FRAME_WIDTH);
   let width = measure();
+  let state = sound();
+  const opened = state;
+  const read = () => state;
+  const problem = addressKey ? applyAddress(widget, model, addressKey) : '';
 
-  const stepOf = () => widget.controls(state).find(({ kind }) => kind === 'stepper')?.value;
-  /** @type {ReturnType<typeof stepOf>} */
+  /** @type {number | undefined} */
   let shownStep;
-  const redraw = makeAsking(drawing, part('.sw-asked'), signal);
-  const draw = () => redraw(() => {
-    const [step, speed] = [stepOf(), actions.speed()];
+  /** @type {string | undefined} */
+  let shownPhase;
+  /** Show a state as a whole, or throw and leave all as it is. @param {S} next */
+  const show = (next) => {
+    const stepper = widget.controls(next).find(({ kind }) => kind === 'stepper');
     const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const moved = !calm && shownStep !== undefined && step === Number(shownStep) + 1;
-    drawing.innerHTML = widget.draw(state, { width, id: root.dataset.id ?? '', ...(moved && { from: Number(shownStep) }) }).text;
-    shownStep = step;
+    const moved = !calm && stepper?.value === Number(shownStep) + 1;
+    const view = viewOf(widget, next, { width, id: root.dataset.id ?? '', ...(moved && { from: shownStep }) });
+    state = next;
+    shownStep = /** @type {number | undefined} */ (stepper?.value);
+    redraw(() => (drawing.innerHTML = view.drawing));
     // Played fast, a motion has to end before the next one begins.
+    const speed = actions.speed();
     if (moved && speed > 2) for (const motion of drawing.getAnimations({ subtree: true })) motion.playbackRate = speed / 2;
-  });
-  let phase = widget.phase?.(state);
-  // A sentence takes longer to hear than a step takes to play: while it plays, another part of the run and its
-  // end are announced, and nothing between.
-  const say = () => {
-    const [before, sentence] = [phase, widget.say(state)];
-    phase = widget.phase?.(state);
-    said.setAttribute('aria-live', actions.playing() && phase === before ? 'off' : 'polite');
-    if (said.textContent !== sentence) said.textContent = sentence;
-  };
-  const table = liveTable(/** @type {HTMLDetailsElement} */ (part('.sw-table')), signal, () => widget.table(state));
-  const show = () => {
-    state = read();
-    draw();
-    showControls(root, widget.controls(state));
-    say();
+    showControls(root, view.controls);
+    // A sentence takes longer to hear than a step takes to play: while it plays, another part of the run and its
+    // end are announced, and nothing between.
+    said.setAttribute('aria-live', actions.playing() && view.phase === shownPhase ? 'off' : 'polite');
+    if (said.textContent !== view.said) said.textContent = view.said;
+    shownPhase = view.phase;
     table();
   };
 
@@ -75,17 +68,19 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
     due = true;
     queueMicrotask(() => {
       due = false;
-      if (!signal.aborted) show();
+      try {
+        if (!signal.aborted) show(sound());
+      } catch {
+        // A script may set anything, and a kernel changes traits that belong together one after the other and says
+        // itself what is wrong with what it refuses: what is shown stays as it is.
+        showControls(root, widget.controls(state));
+      }
     });
   };
-  const traits = traitsOf(widget);
-  for (const trait of traits) model.on(`change:${trait}`, changed);
-  const note = () => tell(model.get('note') ?? '');
-  model.on('change:note', note);
 
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let addressTimer;
-  const address = () => writeAddress(addressKey ?? '', toAddress(widget, read()));
+  const address = () => writeAddress(addressKey ?? '', toAddress(widget, state));
   /** @param {Partial<S>} traits */
   const set = (traits) => {
     if (model.get('note')) model.set('note', '');
@@ -95,13 +90,19 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
     clearTimeout(addressTimer);
     if (addressKey) addressTimer = setTimeout(address, ADDRESS_DELAY);
   };
+
+  const tell = makeMessage(part('.sw-message'), signal);
+  const redraw = makeAsking(drawing, part('.sw-asked'), signal);
+  const table = liveTable(/** @type {HTMLDetailsElement} */ (part('.sw-table')), signal, () => widget.table(state));
   const actions = listen({ widget, root, signal, set, read });
+  show(sound());
+  tell(problem);
 
   /** @type {Record<string, () => unknown>} */
   const buttons = {
     async copy() {
       clearTimeout(addressTimer);
-      const text = addressKey ? linkTo(root, address()) : (widget.code?.(read()) ?? toCode(widget, read()));
+      const text = addressKey ? linkTo(root, address()) : (widget.code?.(state) ?? toCode(widget, state));
       const done = await copyText(text);
       if (done) tell(addressKey ? 'The link is copied.' : 'The code is copied.', true);
       else tell(`Copy this: ${text}`);
@@ -113,11 +114,8 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
       if (addressKey) writeAddress(addressKey);
     },
   };
-  root.addEventListener(
-    'click',
-    ({ target }) => buttons[/** @type {HTMLElement} */ (target).dataset?.do ?? '']?.(),
-    { signal },
-  );
+  const press = (/** @type {Event} */ { target }) => buttons[/** @type {HTMLElement} */ (target).dataset?.do ?? '']?.();
+  root.addEventListener('click', press, { signal });
 
   const size = new ResizeObserver(() => {
     theme?.();
@@ -125,17 +123,17 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
     if (next === width) return;
     width = next;
     shownStep = undefined;
-    draw();
+    show(state);
   });
   size.observe(drawing);
-  show();
-
+  const note = () => tell(model.get('note') ?? '');
+  const heard = [...traitsOf(widget).map((trait) => /** @type {const} */ ([trait, changed])), /** @type {const} */ (['note', note])];
+  for (const [trait, handler] of heard) model.on(`change:${trait}`, handler);
   signal.addEventListener('abort', () => {
     actions.stop();
     clearTimeout(addressTimer);
     size.disconnect();
-    for (const trait of traits) model.off(`change:${trait}`, changed);
-    model.off('change:note', note);
+    for (const [trait, handler] of heard) model.off(`change:${trait}`, handler);
   });
 }
 

@@ -1,10 +1,24 @@
-// A state is checked when it is read: nothing is drawn from one that no control can make.
+// A state is checked when it is read: nothing is drawn from one that no control or kernel can make.
 import { checkField } from './fields.js';
 
 /** @typedef {import('./types.d.ts').Model} Model */
 
 /** @param {import('./types.d.ts').Widget<any>} widget */
 export const traitsOf = ({ fields, data = [] }) => [...Object.keys(fields), ...data];
+
+/**
+ * What `make` gives, or an Error that says in the reader's words that what Python handed over is damaged.
+ * @template T
+ * @param {import('./types.d.ts').Widget<any>} widget
+ * @param {() => T} make
+ */
+function orDamaged({ data = [] }, make) {
+  try {
+    return make();
+  } catch (error) {
+    throw error instanceof TypeError ? new Error(`${data.join(' or ')} is damaged (${error.message})`) : error;
+  }
+}
 
 /**
  * @template {Record<string, any>} S
@@ -15,9 +29,11 @@ export const traitsOf = ({ fields, data = [] }) => [...Object.keys(fields), ...d
 export function soundState(widget, get) {
   const traits = /** @type {S} */ (Object.fromEntries(traitsOf(widget).map((trait) => [trait, get(trait)])));
   for (const [name, field] of Object.entries(widget.fields)) checkField(name, field, traits[name]);
-  const state = widget.derive?.(traits) ?? traits;
-  widget.check?.(state);
-  return state;
+  return orDamaged(widget, () => {
+    const state = widget.derive?.(traits) ?? traits;
+    widget.check?.(state);
+    return state;
+  });
 }
 
 /**
@@ -32,21 +48,16 @@ export function setSound(widget, model, traits) {
 }
 
 /**
- * A function that reads the state, or gives the last sound one while the model has none: a script may set
- * anything, and a kernel changes traits that belong together one after the other.
+ * All that a state shows. Throws where something in it is no number or no text: a damaged recording gets so far
+ * at most, whatever is wrong with it.
  * @template {Record<string, any>} S
  * @param {import('./types.d.ts').Widget<S>} widget
- * @param {Model} model
+ * @param {S} state
+ * @param {import('./types.d.ts').Canvas} canvas
  */
-export function stateReader(widget, model) {
-  const get = (/** @type {string} */ trait) => model.get(trait);
-  let last = soundState(widget, get);
-  return () => {
-    try {
-      last = soundState(widget, get);
-    } catch {
-      // The kernel says what is wrong with what it refuses; here the drawing stays as it is.
-    }
-    return last;
-  };
-}
+export const viewOf = (widget, state, canvas) => orDamaged(widget, () => {
+  const view = { controls: widget.controls(state), drawing: widget.draw(state, canvas).text, said: widget.say(state), phase: widget.phase?.(state) };
+  const nonsense = JSON.stringify(view).match(/\b(NaN|undefined|null|Infinity)\b/);
+  if (nonsense) throw new TypeError(`it gives ${nonsense[0]}`);
+  return view;
+});

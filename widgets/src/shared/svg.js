@@ -32,6 +32,10 @@ const TEXTURES = {
 export const write = (x, y, look, text, anchor = false) =>
   markup`<text x="${x}" y="${y}"${anchor && markup` text-anchor="${anchor}"`} class="sw-${look}">${text}</text>`;
 
+/** The largest size at which a text has room, or none. @param {unknown} text @param {number} room */
+export const sizeFor = (text, room) =>
+  /** @type {[string, number][]} */ ([['body', 17], ['small', 14.17], ['tiny', 11.81]]).find(([, px]) => textWidth(String(text), px) <= room)?.[0];
+
 /** A small square in a role's colour with its letter. @param {string} role @param {string} letter @param {number} x @param {number} y */
 export const swatch = (role, letter, x, y) => markup`<rect x="${x}" y="${y}" width="20" height="20" rx="4" class="sw-fill-${role}"/>
 <text x="${x + 10}" y="${y + 14.5}" text-anchor="middle" class="sw-small sw-strong sw-on-${role}">${letter}</text>`;
