@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,33 +15,26 @@ from shardwise.memory.recipes import RECIPES
 from shardwise.plan import (
     A100_80GB,
     Choices,
+    Cluster,
     Mesh,
     Model,
+    Plan,
+    candidate_meshes,
     dgx_a100,
     dgx_h100,
     explain,
     gpt_params,
+    layer_activation_bytes,
     llama_model,
     mesh_memory,
     mesh_problems,
     plan,
+    plan_table,
+    step_time,
 )
 from shardwise.plan._stages import kept_bytes, stage_params, state_bytes
-from shardwise.plan.hardware import Cluster
-from shardwise.plan.layer_activations import layer_activation_bytes
-from shardwise.plan.mesh_search import candidate_meshes
-from shardwise.plan.step_time import step_time
 
-PUBLISHED = json.loads(Path(__file__).with_name("published_plans.json").read_text(encoding="utf-8"))
 MEGATRON = {"recipe": "2+4+12"}
-
-
-def entries(kind):
-    return pytest.mark.parametrize("entry", kind, ids=[entry["id"] for entry in kind])
-
-
-def last_digit(value):
-    return 10.0 ** -len(str(value).partition(".")[2])
 
 
 # --- shapes
@@ -168,7 +159,8 @@ def test_no_memory_for_a_mesh_that_breaks_a_rule():
 # --- rules
 
 SMALL = Model(layers=4, hidden=24, num_heads=12, vocab=50, seq_len=48, kv_heads=6, d_ff=36)
-NODE = Cluster(16, A100_80GB, 8, 300e9, 25e9)
+NODE = Cluster(16, A100_80GB, 8, 240e9, 25e9)
+ONE_WAY = Choices(zero_stages=(0,), recomputations=("none",), chunks=(1,), micro_batches=(1,))
 
 
 @pytest.mark.parametrize(
@@ -232,10 +224,19 @@ def test_what_does_not_fit_is_explained_with_its_parts():
 # --- the search
 
 
-@pytest.mark.parametrize("choices", [Choices(), Choices(chunks=(1, 2), sequence_parallel=False)])
-def test_the_search_finds_all_that_brute_force_finds(choices):
-    cluster = Cluster(8, A100_80GB, 4, 300e9, 25e9)
-    found = set(candidate_meshes(SMALL, cluster, global_batch=6, choices=choices))
+@pytest.mark.parametrize(
+    ("sizes_of_model", "choices"),
+    [
+        ({}, Choices(chunks=(1,))),
+        ({"num_heads": 24, "kv_heads": 4, "d_ff": 6}, Choices(chunks=(1,))),
+        ({}, Choices(chunks=(1, 2), sequence_parallel=False)),
+        ({"layers": 1}, Choices()),
+    ],
+)
+def test_the_search_finds_all_that_brute_force_finds(sizes_of_model, choices):
+    cluster = Cluster(8, A100_80GB, 4, 240e9, 25e9)
+    model = replace(SMALL, **sizes_of_model)
+    found = set(candidate_meshes(model, cluster, global_batch=6, choices=choices))
     sizes = (1, 2, 3, 4, 6, 8)
     brute = set()
     for t in sizes:
@@ -257,7 +258,7 @@ def test_the_search_finds_all_that_brute_force_finds(choices):
                                     and t > 1
                                     and 48 % (c * t) == 0,
                                 )
-                                if not mesh_problems(SMALL, cluster, mesh, global_batch=6):
+                                if not mesh_problems(model, cluster, mesh, global_batch=6):
                                     stages = range(4) if d * c > 1 else (0,)
                                     brute |= {replace(mesh, zero_stage=z) for z in stages}
     assert found == brute
@@ -302,11 +303,11 @@ def test_plans_are_those_that_fit_fastest_first_and_always_the_same():
 @given(st.integers(1, 6), st.sampled_from([1, 2, 4, 6, 12]), st.integers(1, 3), st.integers(1, 12))
 def test_plans_keep_the_rules_and_less_room_never_helps(layers, heads, nodes, batch):
     model = Model(layers=layers, hidden=24 * heads, num_heads=heads, vocab=50, seq_len=48)
-    cluster = Cluster(4 * nodes, A100_80GB, 4, 300e9, 25e9)
+    cluster = Cluster(4 * nodes, A100_80GB, 4, 240e9, 25e9)
     plans = plan(model, cluster, global_batch=batch)
     for each in plans:
         assert explain(model, cluster, each.mesh, global_batch=batch) == ()
-        assert 0 < each.time.mfu <= each.time.hfu <= 0.55 + 1e-9
+        assert 0 < each.time.mfu <= each.time.hfu <= 0.65
     if plans:
         middle = sorted(each.memory.total for each in plans)[len(plans) // 2]
         tight = plan(
@@ -319,125 +320,113 @@ def test_plans_keep_the_rules_and_less_room_never_helps(layers, heads, nodes, ba
 def test_nothing_fits_is_an_empty_list():
     huge = Model(layers=1, hidden=10**6, num_heads=1, vocab=1, seq_len=2)
     assert plan(huge, dgx_a100(1), global_batch=8) == []
-    assert plan(SMALL, dgx_a100(1), global_batch=8, reserved_bytes=1e12) == []
+    assert plan(SMALL, dgx_a100(1), global_batch=8, reserved_bytes=A100_80GB.memory_bytes - 1) == []
 
 
-def test_sixteen_thousand_devices_need_no_more_than_twenty_thousand_candidates():
+def test_nothing_is_left_of_a_device():
+    whole = {"global_batch": 8, "reserved_bytes": A100_80GB.memory_bytes}
+    for call in (
+        lambda: plan(SMALL, dgx_a100(1), **whole),
+        lambda: explain(SMALL, dgx_a100(1), Mesh(data=8), **whole),
+    ):
+        with pytest.raises(ValueError, match="leaves nothing of the 85899345920 bytes"):
+            call()
+
+
+def test_a_cluster_of_many_divisors_is_searched_without_trying_all():
+    many = Cluster(735_134_400, A100_80GB, 8, 240e9, 25e9)  # 1344 divisors, 10**8 factorizations
+    model = Model(layers=12, hidden=8, num_heads=8, vocab=8, seq_len=2**10)
+    meshes = list(candidate_meshes(model, many, global_batch=735_134_400, choices=ONE_WAY))
+    assert len(meshes) == len(set(meshes)) > 100
+    assert all(mesh.num_devices == 735_134_400 for mesh in meshes)
+    assert {mesh.context for mesh in meshes} <= {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
+    assert {mesh.tensor for mesh in meshes} == {1, 2, 4, 8}
+    assert {mesh.pipeline for mesh in meshes} == {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+
+
+# --- what is shown
+
+
+def test_a_plan_shows_itself_in_one_line_and_its_parts_in_three():
+    (alone,) = plan(SMALL, Cluster(1, A100_80GB, 1, 1e9, 1e9), global_batch=1, choices=ONE_WAY)
+    totals = f"{alone.time.total:.3g} s, MFU {100 * alone.time.mfu:.1f} %, 0.0 GB"
+    assert repr(alone) == f"<Plan {totals}: one device>"
+    shared = plan(SMALL, NODE, global_batch=16, choices=ONE_WAY)[0]
+    line, memory, time = str(shared).splitlines()
+    assert line == repr(shared)
+    assert line.endswith(": data=16>")
+    assert memory.startswith("  GB: params 0.0, grads 0.0, optimizer 0.0, activations 0.0")
+    assert time.startswith(f"  s: compute {shared.time.compute:.3g}, data")
+    for whole in (shared.memory, shared.time):
+        assert math.isclose(sum(whole.parts.values()), whole.total, rel_tol=1e-12)
+
+
+def test_tables_leave_out_what_says_nothing():
+    model = llama_model(layers=80, hidden=8192, num_heads=64, kv_heads=8, d_ff=28672)
+    meshes = [Mesh(data=8, tensor=8, zero_stage=3), Mesh(data=4, tensor=8, pipeline=2, chunks=4)]
+    plans = [
+        Plan(
+            mesh,
+            mesh_memory(model, mesh, global_batch=64),
+            step_time(model, dgx_h100(8), mesh, global_batch=64),
+        )
+        for mesh in meshes
+    ]
+
+    def cells(line):
+        return [cell.strip() for cell in line.strip("|").split("|")]
+
+    for show, parts, wholes, unit in (
+        ("memory", "GB", [each.memory for each in plans], 1e9),
+        ("time", "s", [each.time for each in plans], 1),
+    ):
+        titles, rule, *rows = map(cells, plan_table(plans, show=show).splitlines())
+        assert titles[:5] == ["data", "tensor", "pipeline", "ZeRO", "chunks"]
+        assert set(rule) == {"---:"}
+        assert [row[:5] for row in rows] == [["8", "8", "1", "3", "1"], ["4", "8", "2", "0", "4"]]
+        shown = {title.removesuffix(f" {parts}") for title in titles[5:]}
+        assert shown == {"total"} | {
+            name for whole in wholes for name, part in whole.parts.items() if part
+        }
+        for row, whole in zip(rows, wholes, strict=True):
+            assert math.isclose(float(row[-1]), whole.total / unit, rel_tol=0.01)
+    first, _, row = map(cells, plan_table(plans, limit=1).splitlines())
+    assert first == ["data", "tensor", "ZeRO", "GB", "s", "MFU", "tokens/s"]
+    assert row[5] == f"{100 * plans[0].time.mfu:.1f} %"
+    assert plan_table(iter(plans), limit=1) == plan_table(plans[:1])
+    assert plan_table([]) == "No plan fits."
+
+
+# --- sensible plans
+
+
+def test_small_models_share_batches_and_large_ones_share_layers():
+    small = Model(layers=36, hidden=4096, num_heads=32, vocab=51200, seq_len=2048)
+    middle = llama_model(layers=80, hidden=8192, num_heads=64, kv_heads=8, d_ff=28672)
+    choices = Choices(recomputations=("none", "full"), chunks=(1, 4), zero_stages=(1, 2, 3))
+    ask = {"recipe": "2+4+12", "reserved_bytes": 5e9, "choices": choices}
+    best = plan(small, dgx_a100(8), global_batch=512, **ask)[0].mesh
+    assert (best.data, best.zero_stage, best.recompute) == (64, 3, "none")
+    best = plan(middle, dgx_h100(32), global_batch=1024, **ask)[0].mesh
+    assert best.tensor > 1 or best.pipeline > 1
+    assert best.tensor <= 8
+    assert best.recompute == "none"
+
+
+def test_the_published_mesh_of_405_billion_is_near_the_best():
     model = llama_model(layers=126, hidden=16384, num_heads=128, kv_heads=8, d_ff=53248)
+    choices = Choices(zero_stages=(1, 2), recomputations=("none",), chunks=(1, 8))
+    ask = {"global_batch": 2048, "recipe": "2+4+12", "choices": choices}
     cluster = dgx_h100(2048)
     candidates = candidate_meshes(model, cluster, global_batch=2048, choices=Choices())
-    assert sum(1 for _ in candidates) < 20_000
-    assert len(plan(model, cluster, global_batch=2048, recipe="2+4+12")) > 1000
-
-
-# --- published configurations
-
-
-def table_1(entry):
-    given_ = entry["inputs"]
-    shape = {key: given_[key] for key in ("layers", "hidden", "num_heads")}
-    model = Model(**shape, vocab=51200, seq_len=2048)
-    t, p, devices = given_["tensor"], given_["pipeline"], given_["num_devices"]
-    # Table 1 gives neither the micro-batch nor the interleaving, which the text says was used
-    mesh = Mesh(
-        data=devices // (t * p),
-        tensor=t,
-        pipeline=p,
-        recompute="full",
-        chunks=2 if p > 1 else 1,
-    )
-    return model, dgx_a100(devices // 8), mesh, given_
-
-
-@entries(PUBLISHED["megatron_table_1"])
-def test_table_1_parameters_and_devices(entry):
-    model, cluster, mesh, given_ = table_1(entry)
-    published = entry["published"]
-    assert mesh.num_devices == cluster.num_devices == given_["num_devices"]
-    if "params" in published:
-        assert abs(model.num_params / 1e9 - published["params"]["value"]) < 0.05 + 1e-9
-    if "gpus" in published:
-        assert mesh.num_devices == published["gpus"]["value"]
-    if "aggregate" in published:
-        value = published["aggregate"]["value"]
-        from_row = given_["num_devices"] * given_["tflops_per_device"] / 1e3
-        # the row's TFLOP/s are rounded to whole ones
-        assert abs(from_row - value) < given_["num_devices"] * 0.5e-3 + last_digit(value)
-
-
-@entries(PUBLISHED["megatron_table_1"])
-def test_table_1_fits_and_its_speed_is_predicted_within_a_quarter(entry):
-    model, cluster, mesh, given_ = table_1(entry)
-    batch = given_["global_batch"]
-    choices = Choices(
-        zero_stages=(0,),
-        recomputations=("full",),
-        chunks=(mesh.chunks,),
-        context=(1,),
-        micro_batches=(1,),
-        sequence_parallel=False,
-    )
-    plans = plan(model, cluster, global_batch=batch, overlap=0, choices=choices, **MEGATRON)
-    (mine,) = [each for each in plans if each.mesh == mesh]
-    predicted = mine.time.hfu * cluster.device.peak_flops / 1e12
-    assert 1 / 1.25 < predicted / given_["tflops_per_device"] < 1.25
-    if "aggregate" in entry["published"]:
-        petaflops = predicted * given_["num_devices"] / 1e3
-        assert 1 / 1.25 < petaflops / entry["published"]["aggregate"]["value"] < 1.25
-
-
-def test_where_the_model_of_time_is_off_in_table_1():
-    ratios = {}
-    for entry in PUBLISHED["megatron_table_1"]:
-        model, cluster, mesh, given_ = table_1(entry)
-        step = step_time(
-            model, cluster, mesh, global_batch=given_["global_batch"], overlap=0, **MEGATRON
-        )
-        flops = step.hfu * cluster.device.peak_flops / 1e12
-        ratios[entry["id"].removeprefix("megatron_t1_")] = flops / given_["tflops_per_device"]
-    # one share of the peak for all: small matrices reach less, large ones more
-    assert ratios["1.7B"] > 1.2
-    assert ratios["3.6B"] > 1.1
-    middle = ("7.5B", "18.4B", "39.1B", "76.1B", "145.6B")
-    assert all(abs(ratios[name] - 1) < 0.04 for name in middle)
-    assert ratios["529.6B"] < 0.9
-    assert ratios["1008.0B"] < 0.9
-
-
-@entries(PUBLISHED["llama3_table_4"])
-def test_llama_3_fits_and_its_mfu_is_predicted_within_a_fifth(entry):
-    given_ = entry["inputs"]
-    sizes = {"layers": 126, "hidden": 16384, "num_heads": 128, "kv_heads": 8, "d_ff": 53248}
-    model = llama_model(**sizes, seq_len=given_["seq_len"])
-    mesh = Mesh(
-        data=given_["data"],
-        tensor=given_["tensor"],
-        pipeline=given_["pipeline"],
-        context=given_["context"],
-        zero_stage=2,  # gradients and optimizer state are sharded, weights stay
-        sequence_parallel=True,
-        chunks=8,  # not published; 8 is a layer each, with embedding and output layer two more
-    )
-    cluster = dgx_h100(mesh.num_devices // 8)
-    batch = given_["data"] * given_["batch_per_replica"]
-    published = entry["published"]
-    if "tokens" in published:
-        assert batch * model.seq_len == published["tokens"]["value"]
-    if "gpus" in published:
-        assert mesh.num_devices == published["gpus"]["value"]
-    if "mfu" in published:
-        assert int(100 * given_["tflops_per_device"] / 989) == published["mfu"]["value"]
-    choices = Choices(
-        zero_stages=(2,),
-        recomputations=("none",),
-        chunks=(8,),
-        context=(given_["context"],),
-        micro_batches=(1,),
-    )
-    plans = plan(model, cluster, global_batch=batch, choices=choices, **MEGATRON)
-    (mine,) = [each for each in plans if each.mesh == mesh]
-    ratio = mine.time.mfu / (given_["tflops_per_device"] / 989)
-    assert 1 / 1.2 < ratio < 1.2
-    # one stage above the next in ZeRO: whole 32-bit gradients do not fit beside the activations
-    whole = replace(mesh, zero_stage=1)
-    assert "grads 13.8" in explain(model, cluster, whole, global_batch=batch, **MEGATRON)[0]
+    assert sum(1 for _ in candidates) < 40_000
+    plans = plan(model, cluster, **ask)
+    assert len(plans) > 1000
+    published = [
+        each
+        for each in plans
+        if (each.mesh.tensor, each.mesh.pipeline, each.mesh.context) == (8, 16, 1)
+    ]
+    assert published[0].mesh.chunks == 8
+    assert published[0].time.total < 1.35 * plans[0].time.total
+    assert all(each.mesh.pipeline > 1 for each in plans[:100])

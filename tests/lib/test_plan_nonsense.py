@@ -7,29 +7,45 @@ from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shardwise.plan import (
+    A100_80GB,
     Choices,
+    Cluster,
+    Device,
+    Link,
     Mesh,
     Model,
+    all_reduce_seconds,
+    candidate_meshes,
+    dgx_a100,
+    dgx_h100,
     explain,
+    exposed_seconds,
     gpt_params,
+    group_link,
+    layer_activation_bytes,
     llama_model,
     mesh_memory,
     mesh_problems,
+    neighbour_link,
     plan,
+    plan_table,
+    ring_pass_seconds,
+    send_seconds,
+    step_time,
+    training_seconds,
 )
-from shardwise.plan import step_time as time_module
-from shardwise.plan.hardware import A100_80GB, Cluster, Device, dgx_a100, dgx_h100
-from shardwise.plan.layer_activations import layer_activation_bytes
-from shardwise.plan.mesh_search import candidate_meshes
-from shardwise.plan.step_time import Link, group_link, neighbour_link, step_time, training_seconds
 
 SHAPE = {"layers": 4, "hidden": 8, "num_heads": 4, "vocab": 10, "seq_len": 16}
 MODEL, CLUSTER, MESH, LINK = Model(**SHAPE), dgx_a100(1), Mesh(data=8), Link(1e-6, 1e9)
 ASK = {"model": MODEL, "cluster": CLUSTER, "mesh": MESH, "global_batch": 8}
 PLAN = {"model": MODEL, "cluster": CLUSTER, "global_batch": 8}
+PLANS = plan(**PLAN, choices=Choices(recomputations=("none",), zero_stages=(1,)))
 GROUP = {"cluster": CLUSTER, "num_devices": 4, "stride": 1}
 
 WHOLE = {
@@ -43,8 +59,8 @@ WHOLE = {
     layer_activation_bytes: ("tokens", "tensor"),
     group_link: ("num_devices", "stride"),
     neighbour_link: ("num_devices", "stride"),
-    time_module.ring_pass_seconds: ("num_devices",),
-    time_module.all_reduce_seconds: ("num_devices",),
+    ring_pass_seconds: ("num_devices",),
+    all_reduce_seconds: ("num_devices",),
     training_seconds: ("num_devices",),
     mesh_problems: ("global_batch",),
     mesh_memory: ("global_batch",),
@@ -52,15 +68,16 @@ WHOLE = {
     step_time: ("global_batch",),
     plan: ("global_batch",),
     candidate_meshes: ("global_batch",),
+    plan_table: ("limit",),
 }
 REAL = {
-    Device: ("peak_flops", "memory_bytes", "efficiency"),
+    Device: ("peak_flops", "memory_bytes", "memory_bandwidth", "efficiency"),
     Cluster: ("intra_bandwidth", "inter_bandwidth", "intra_latency", "inter_latency"),
     Link: ("latency", "bandwidth"),
-    time_module.send_seconds: ("num_bytes",),
-    time_module.ring_pass_seconds: ("num_bytes",),
-    time_module.all_reduce_seconds: ("num_bytes",),
-    time_module.exposed_seconds: ("communication", "computation", "overlap"),
+    send_seconds: ("num_bytes",),
+    ring_pass_seconds: ("num_bytes",),
+    all_reduce_seconds: ("num_bytes",),
+    exposed_seconds: ("communication", "computation", "overlap"),
     training_seconds: ("num_tokens", "num_params", "flops_per_device"),
     step_time: ("overlap",),
     plan: ("overlap", "reserved_bytes"),
@@ -75,9 +92,9 @@ OTHER = {
     layer_activation_bytes: ("model", "sequence_parallel", "recompute"),
     group_link: ("cluster",),
     neighbour_link: ("cluster",),
-    time_module.send_seconds: ("link",),
-    time_module.ring_pass_seconds: ("link",),
-    time_module.all_reduce_seconds: ("link",),
+    send_seconds: ("link",),
+    ring_pass_seconds: ("link",),
+    all_reduce_seconds: ("link",),
     training_seconds: ("recompute",),
     mesh_problems: ("model", "cluster", "mesh"),
     mesh_memory: ("model", "mesh", "recipe"),
@@ -85,11 +102,12 @@ OTHER = {
     step_time: ("model", "cluster", "mesh", "recipe"),
     plan: ("model", "cluster", "recipe", "choices"),
     candidate_meshes: ("model", "cluster", "choices"),
+    plan_table: ("plans", "show"),
 }
 WORKING = {
     Model: {**SHAPE, "kv_heads": 2, "d_ff": 16},
     Mesh: {},
-    Device: {"name": "d", "peak_flops": 1e12, "memory_bytes": 1e9},
+    Device: {"name": "d", "peak_flops": 1e12, "memory_bytes": 1e9, "memory_bandwidth": 1e9},
     Cluster: {
         "num_devices": 8,
         "device": A100_80GB,
@@ -106,10 +124,10 @@ WORKING = {
     layer_activation_bytes: {"model": MODEL, "tokens": 16, "tensor": 2},
     group_link: GROUP,
     neighbour_link: GROUP,
-    time_module.send_seconds: {"num_bytes": 1, "link": LINK},
-    time_module.ring_pass_seconds: {"num_bytes": 1, "num_devices": 2, "link": LINK},
-    time_module.all_reduce_seconds: {"num_bytes": 1, "num_devices": 2, "link": LINK},
-    time_module.exposed_seconds: {"communication": 1, "computation": 1},
+    send_seconds: {"num_bytes": 1, "link": LINK},
+    ring_pass_seconds: {"num_bytes": 1, "num_devices": 2, "link": LINK},
+    all_reduce_seconds: {"num_bytes": 1, "num_devices": 2, "link": LINK},
+    exposed_seconds: {"communication": 1, "computation": 1},
     training_seconds: {
         "num_tokens": 1,
         "num_params": 1,
@@ -122,6 +140,7 @@ WORKING = {
     step_time: ASK,
     plan: PLAN,
     candidate_meshes: {**PLAN, "choices": Choices()},
+    plan_table: {"plans": PLANS},
 }
 ZERO_IS_FINE = {"zero_stage"}
 NONE_IS_FINE = {"kv_heads", "d_ff", "choices", "context", "micro_batches"}
@@ -173,6 +192,7 @@ def test_rates_are_finite_numbers_in_range(function, name):
     [
         (Device, "peak_flops"),
         (Device, "memory_bytes"),
+        (Device, "memory_bandwidth"),
         (Device, "efficiency"),
         (Cluster, "intra_bandwidth"),
         (Link, "bandwidth"),
@@ -187,7 +207,7 @@ def test_nothing_happens_at_no_rate(function, name):
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [(Device, "efficiency"), (step_time, "overlap"), (time_module.exposed_seconds, "overlap")],
+    [(Device, "efficiency"), (step_time, "overlap"), (exposed_seconds, "overlap")],
 )
 def test_shares_are_at_most_one(function, name):
     with pytest.raises(ValueError, match=f"{name}=1.5 is a share"):
@@ -222,6 +242,7 @@ def test_objects_and_flags_are_what_they_should_be(function, name):
         (Cluster, "num_devices", 6),
         (step_time, "recipe", "1+1+1"),
         (plan, "recipe", "1+1+1"),
+        (plan_table, "show", "all"),
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(function, name, wrong):
@@ -230,7 +251,68 @@ def test_what_does_not_exist_is_refused_by_name(function, name, wrong):
 
 
 def test_numbers_of_other_kinds_give_the_same_floats():
-    exact = Device("d", peak_flops=Fraction(10**12), memory_bytes=10**9, efficiency=Fraction(1, 2))
-    assert exact == Device("d", 1e12, 1e9, 0.5)
-    assert all(type(value) is float for value in (exact.peak_flops, exact.memory_bytes))
-    assert type(step_time(**ASK, overlap=Fraction(1, 2)).total) is float
+    half = Fraction(1, 2)
+    exact = Device("d", Fraction(10**12), 10**9, memory_bandwidth=10**9, efficiency=half)
+    assert exact == Device("d", 1e12, 1e9, 1e9, 0.5)
+    for name in REAL[Device]:
+        assert type(getattr(exact, name)) is float
+    assert type(step_time(**ASK, overlap=half).total) is float
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64])
+def test_integers_of_numpy_give_the_same_plans_and_never_overflow(kind):
+    shape = {name: kind(number) for name, number in {**SHAPE, "kv_heads": 2, "d_ff": 100}.items()}
+    model = Model(**shape)
+    assert model == Model(**{name: int(number) for name, number in shape.items()})
+    assert all(type(getattr(model, name)) is int for name in shape)
+    cluster = Cluster(kind(16), A100_80GB, kind(8), 1e9, 1e9)
+    assert type(cluster.num_devices) is type(cluster.devices_per_node) is int
+    mesh = Mesh(data=kind(16), zero_stage=kind(1))
+    assert type(mesh.data) is type(mesh.zero_stage) is int
+    batch = kind(112)
+    few = {"choices": Choices(recomputations=("none",), chunks=(1, 2), zero_stages=(1,))}
+    plans = plan(model, cluster, global_batch=batch, **few)
+    assert plans == plan(model, cluster, global_batch=112, **few) != []
+    ask = {"model": model, "cluster": cluster, "mesh": mesh}
+    assert step_time(**ask, global_batch=batch) == step_time(**ask, global_batch=112)
+    assert explain(**ask, global_batch=batch) == ()
+    assert group_link(dgx_a100(40), kind(40), kind(8)) == group_link(dgx_a100(40), 40, 8)
+    assert neighbour_link(dgx_a100(40), kind(40), kind(8)) == neighbour_link(dgx_a100(40), 40, 8)
+    options = Choices(zero_stages=(kind(1),), chunks=(kind(1),), context=(kind(1),))
+    for each in candidate_meshes(model, cluster, global_batch=batch, choices=options):
+        assert type(each.zero_stage) is type(each.chunks) is type(each.micro_batch) is int
+
+
+def test_what_is_no_plan_is_in_no_table():
+    with pytest.raises(TypeError, match="each of plans=7 must be a Plan"):
+        plan_table([7])
+    assert plan_table(PLANS, limit=1).count("\n") == 2
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {
+            "layers": st.sampled_from([1, 2, 96, 10**6, 10**9]),
+            "hidden": st.sampled_from([1, 4, 12288, 10**9]),
+            "vocab": st.sampled_from([1, 51200, 10**9]),
+            "seq_len": st.sampled_from([1, 2, 2048, 10**9]),
+        }
+    ),
+    st.sampled_from([1, 2, 8, 100_000]),
+    st.sampled_from([1, 3, 8, 10**9]),
+    st.sampled_from([1e-30, 1.0, 1e15, 1e300]),
+)
+def test_extremes_are_refused_or_give_finite_numbers(shape, devices, batch, rate):
+    model = Model(num_heads=1, **shape)
+    device = Device("d", peak_flops=rate, memory_bytes=1e300, memory_bandwidth=rate)
+    cluster = Cluster(devices, device, min(devices, 8), rate, rate, 0.0, 0.0)
+    options = Choices(micro_batches=(1,), zero_stages=(0, 3), chunks=(1,), context=(1, 2))
+    plans = plan(model, cluster, global_batch=batch, choices=options)
+    for each in plans:
+        numbers = [*each.memory.parts.values(), *each.time.parts.values()]
+        assert all(0 <= number < math.inf for number in numbers)
+        assert 0 < each.time.mfu <= each.time.hfu <= device.efficiency * (1 + 1e-9)
+        assert each.time.tokens_per_second > 0
+    if batch == devices == 1:
+        assert plans

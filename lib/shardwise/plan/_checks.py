@@ -28,6 +28,19 @@ def size(name: str, value: int) -> int:
     return integer(name, value, minimum=1, maximum=LARGEST)
 
 
+def keep_sizes(owner: object, names: Sequence[str]) -> None:
+    """Put ints in place of the sizes of a frozen dataclass: NumPy's integers would overflow.
+
+    >>> from types import SimpleNamespace
+    >>> keep_sizes(SimpleNamespace(layers=96), ["layers"])
+    """
+    for name in names:
+        value = getattr(owner, name)
+        whole = size(name, value)
+        if whole is not value:
+            object.__setattr__(owner, name, whole)
+
+
 def quantity(name: str, value: float) -> float:
     """Return `value` as a float of at least 0, or say why it is none.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from shardwise.plan._rings import ring_pass
+from shardwise.plan.link_time import ring_pass
 
 if TYPE_CHECKING:
     from shardwise.memory.recipes import Recipe
@@ -48,7 +48,8 @@ def data_traffic(
 
     With P and G for the bytes of weights and gradients and M micro-batches, 0 and 2G at stage 0 (an
     all-reduce goes around twice), P and G at stage 1, P and M·G at stage 2 (gradients are
-    partitioned after every micro-batch), M·P and M·(P + G) at stage 3, layer by layer.
+    partitioned after every micro-batch, and only the own part is kept), M·P and M·(P + G) at stage
+    3, layer by layer.
 
     Example:
         >>> from shardwise.memory.recipes import RECIPES
@@ -56,7 +57,9 @@ def data_traffic(
         ...     for stage in range(4)]
         [4000000.0, 4000000.0, 4000000.0, 6000000.0]
 
-    Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, section 7, times the micro-batches.
+    Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, section 7, for one micro-batch; that
+    stages 2 and 3 repeat it, deepspeedai/DeepSpeed issue 2252 and pytorch/pytorch pull request
+    126166 (which names the other choice: keep whole gradients and reduce once, as stage 1 does).
     """
     weights, gradients = params * recipe.params, params * gradient_bytes(recipe)
     count = num_microbatches

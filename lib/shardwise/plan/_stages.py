@@ -93,6 +93,19 @@ def inflight_microbatches(pipeline: int, chunks: int, num_microbatches: int, ran
     return min(float(num_microbatches), peak)
 
 
+def logit_bytes(model: Model, tokens: float, tensor: int) -> float:
+    """Return the bytes of the 32-bit logits of `tokens`: 4·tokens·V/t.
+
+    Example:
+        >>> from shardwise.plan.model_shape import Model
+        >>> logit_bytes(Model(layers=1, hidden=8, num_heads=2, vocab=16, seq_len=4), 4, 2)
+        128.0
+
+    Source: Korthikanti et al., arXiv:2205.05198, section 4.3.
+    """
+    return 4.0 * tokens * model.vocab / tensor
+
+
 def state_bytes(
     params: float, replicas: int, zero_stage: int, recipe: Recipe
 ) -> tuple[float, float, float]:

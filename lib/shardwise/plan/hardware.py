@@ -1,22 +1,24 @@
-"""Devices and clusters: how fast they compute and send, and how much they hold.
+"""Devices and clusters: how fast they compute, remember and send, and how much they hold.
 
-The constants are those of the vendors' data sheets, except two that no data sheet has: the latency
-of a hop, and the share of the peak that a layer's arithmetic reaches. Their sources stand by them.
+Peaks, memory and network are those of the vendors' data sheets. Three things no data sheet has:
+the share of the peak that matrix products reach, and what a hop costs and NVLink really carries.
+Their sources stand by them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardwise.plan._checks import instance, positive, quantity, share, size
+from shardwise.plan._checks import instance, keep_sizes, positive, quantity, share, size
 
-LAYER_EFFICIENCY = 0.55
-"""Share of the peak that a transformer layer's arithmetic reaches, communication aside.
+MATMUL_EFFICIENCY = 0.65
+"""Share of the peak that a layer's matrix products reach on an A100.
 
-Not a guess and not fitted to the runs that the tests predict: Korthikanti et al. (arXiv:2205.05198,
-table 4) measured 19.6 ms forward and backward for one layer (h = 6144, b = 4, s = 2048) on eight
-A100s. Its four all-reduces take 2.5 ms of that by the model of `link_time`; the other 17.1 ms for
-72bsh²(1 + s/(6h)) FLOPs are 55 % of 312 TFLOP/s. For other devices it is an assumption.
+Derived from one measurement, not fitted to the runs that the tests predict: Korthikanti et al.
+(arXiv:2205.05198, table 4) measured 7.7 ms for the forward pass of one layer (h = 6144, b = 4,
+s = 2048) on eight A100s. Two all-reduces take 1.6 ms of it by `link_time`, and what the layer keeps
+takes 1.3 ms to write and read; the other 4.8 ms for 24bsh²(1 + s/(6h)) FLOPs are 65 % of
+312 TFLOP/s. For a device that nobody has measured it is an assumption.
 """
 
 NVLINK_LATENCY = 3.4e-6
@@ -26,7 +28,7 @@ Source: NVIDIA/nccl, `src/graph/tuning.cc`, table `hwLat`, NVLINK.
 """
 
 NETWORK_LATENCY = 14e-6
-"""Seconds per hop between nodes: the same table of NCCL, NET.
+"""Seconds per hop between nodes: the same table of NCCL, in versions that know the H100.
 
 Source: NVIDIA/nccl, `src/graph/tuning.cc`, table `hwLat`, NET.
 """
@@ -40,31 +42,33 @@ class Device:
         name: what to call it.
         peak_flops: dense 16-bit FLOP/s.
         memory_bytes: bytes it holds.
-        efficiency: share of the peak, above 0 and at most 1, that a layer's arithmetic reaches.
+        memory_bandwidth: bytes/s between its memory and its processors.
+        efficiency: share of the peak, above 0 and at most 1, that large matrix products reach.
 
     Raises:
         TypeError: if an attribute has the wrong type.
         ValueError: if an attribute is out of range.
 
     Example:
-        >>> Device("A100", peak_flops=312e12, memory_bytes=80 * 2**30).efficiency
-        0.55
+        >>> mine = Device("mine", peak_flops=200e12, memory_bytes=64e9, memory_bandwidth=1.6e12)
+        >>> mine.efficiency
+        0.65
 
-    Source: the attributes are quantities of data sheets; see `LAYER_EFFICIENCY` for the last one.
+    Source: the attributes are quantities of data sheets; see `MATMUL_EFFICIENCY` for the last one.
     """
 
     name: str
     peak_flops: float
     memory_bytes: float
-    efficiency: float = LAYER_EFFICIENCY
+    memory_bandwidth: float
+    efficiency: float = MATMUL_EFFICIENCY
 
     def __post_init__(self) -> None:
         """Reject attributes that are no such quantities."""
         instance("name", self.name, str)
-        object.__setattr__(self, "peak_flops", positive("peak_flops", self.peak_flops))
-        object.__setattr__(self, "memory_bytes", positive("memory_bytes", self.memory_bytes))
-        positive("efficiency", self.efficiency)
-        object.__setattr__(self, "efficiency", share("efficiency", self.efficiency))
+        for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "efficiency"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        share("efficiency", self.efficiency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,15 @@ class Cluster:
         ValueError: if an attribute is out of range, or the nodes would not be equal.
 
     Example:
-        >>> dgx_a100(128).num_devices
-        1024
+        >>> four_nodes = Cluster(
+        ...     num_devices=16,
+        ...     device=A100_80GB,
+        ...     devices_per_node=4,
+        ...     intra_bandwidth=100e9,
+        ...     inter_bandwidth=12.5e9,
+        ... )
+        >>> four_nodes.inter_latency
+        1.4e-05
 
     Source: Hockney, "The communication challenge for MPP", Parallel Computing 20(3), 1994, with two
     sorts of links.
@@ -102,13 +113,13 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """Reject attributes that are no such quantities, and nodes that are not full."""
-        devices = size("num_devices", self.num_devices)
-        per_node = size("devices_per_node", self.devices_per_node)
+        keep_sizes(self, ("num_devices", "devices_per_node"))
         instance("device", self.device, Device)
         for name in ("intra_bandwidth", "inter_bandwidth"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         for name in ("intra_latency", "inter_latency"):
             object.__setattr__(self, name, quantity(name, getattr(self, name)))
+        devices, per_node = self.num_devices, self.devices_per_node
         if devices > per_node and devices % per_node:
             raise ValueError(
                 f"num_devices={devices} does not fill nodes of devices_per_node={per_node}: "
@@ -116,18 +127,32 @@ class Cluster:
             )
 
 
-A100_80GB = Device("A100 SXM 80 GB", peak_flops=312e12, memory_bytes=80 * 2**30)
-"""NVIDIA A100 data sheet: 312 TFLOP/s dense bf16; 80 GB, of which the driver lists 81920 MiB."""
+A100_80GB = Device(
+    "A100 SXM 80 GB", peak_flops=312e12, memory_bytes=80 * 2**30, memory_bandwidth=2.039e12
+)
+"""NVIDIA A100 data sheet: 312 TFLOP/s dense bf16; 2039 GB/s; 80 GB, which the driver lists as
+81920 MiB."""
 
-H100_80GB = Device("H100 SXM 80 GB", peak_flops=989e12, memory_bytes=81559 * 2**20)
-"""NVIDIA H100 data sheet: 989 TFLOP/s dense bf16; 80 GB, of which the driver lists 81559 MiB."""
+H100_80GB = Device(
+    "H100 SXM 80 GB",
+    peak_flops=989e12,
+    memory_bytes=81559 * 2**20,
+    memory_bandwidth=3.35e12,
+    efficiency=0.61,
+)
+"""NVIDIA H100 data sheet: 989 TFLOP/s dense bf16; 3.35 TB/s; 80 GB, which the driver lists as
+81559 MiB.
+
+Its best matrix products reach 80.1 % of the peak, those of an A100 85.9 %, so 0.65 becomes 0.61.
+Source: Bekman, "Machine Learning Engineering", maximum achievable matmul FLOPS.
+"""
 
 
 def dgx_a100(num_nodes: int) -> Cluster:
     """Return a cluster of nodes with eight A100s.
 
-    NVLink carries 600 GB/s per GPU, 300 in each direction; each GPU has a 200 Gb/s InfiniBand
-    adapter of its own, 25 GB/s.
+    NVLink: twelve links of 20 GB/s, as NCCL counts on; the data sheet says 25 (600 GB/s per GPU in
+    both directions together). Each GPU has a 200 Gb/s adapter of its own, 25 GB/s.
 
     Args:
         num_nodes: nodes ≥ 1.
@@ -143,16 +168,17 @@ def dgx_a100(num_nodes: int) -> Cluster:
         >>> dgx_a100(2).inter_bandwidth
         25000000000.0
 
-    Source: NVIDIA DGX A100 data sheet.
+    Source: NVIDIA DGX A100 data sheet; NVIDIA/nccl, `src/graph/topo.h`, `SM80_NVLINK_BW`.
     """
-    return Cluster(8 * size("num_nodes", num_nodes), A100_80GB, 8, 300e9, 25e9)
+    return Cluster(8 * size("num_nodes", num_nodes), A100_80GB, 8, 240e9, 25e9)
 
 
 def dgx_h100(num_nodes: int) -> Cluster:
     """Return a cluster of nodes with eight H100s.
 
-    NVLink carries 900 GB/s per GPU, 450 in each direction; each GPU has a 400 Gb/s adapter of its
-    own, 50 GB/s. The nodes on which Llama 3 405B was trained have the same two numbers.
+    NVLink: eighteen links of 20.6 GB/s, as NCCL counts on; the data sheet says 25 (900 GB/s per GPU
+    in both directions together). Each GPU has a 400 Gb/s adapter of its own, 50 GB/s. Llama 3 405B
+    was trained on such nodes, over Ethernet.
 
     Args:
         num_nodes: nodes ≥ 1.
@@ -168,7 +194,7 @@ def dgx_h100(num_nodes: int) -> Cluster:
         >>> dgx_h100(2048).num_devices
         16384
 
-    Source: NVIDIA DGX H100 data sheet; Llama team, "The Llama 3 herd of models", arXiv:2407.21783,
-    section 3.3.1.
+    Source: NVIDIA DGX H100 data sheet; NVIDIA/nccl, `src/graph/topo.h`, `SM90_NVLINK_BW`; Llama
+    team, "The Llama 3 herd of models", arXiv:2407.21783, section 3.3.1.
     """
-    return Cluster(8 * size("num_nodes", num_nodes), H100_80GB, 8, 450e9, 50e9)
+    return Cluster(8 * size("num_nodes", num_nodes), H100_80GB, 8, 370.8e9, 50e9)

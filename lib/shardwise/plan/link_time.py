@@ -6,10 +6,10 @@ where libraries change to trees. Messages do not compete for links.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from shardwise.plan._checks import instance, positive, quantity, share, size
-from shardwise.plan._rings import ring_pass
 from shardwise.plan.hardware import Cluster
 
 
@@ -81,8 +81,8 @@ def ring_pass_seconds(num_bytes: float, num_devices: int, link: Link) -> float:
         ValueError: if an argument is out of range.
 
     Example:
-        >>> round(ring_pass_seconds(1e9, 8, Link(3.4e-6, 300e9)), 6)
-        0.00294
+        >>> round(ring_pass_seconds(1e9, 8, Link(3.4e-6, 240e9)), 6)
+        0.00367
 
     Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
     MPICH", IJHPCA 19(1), 2005, ring algorithms.
@@ -90,6 +90,19 @@ def ring_pass_seconds(num_bytes: float, num_devices: int, link: Link) -> float:
     instance("link", link, Link)
     count = size("num_devices", num_devices)
     return ring_pass(quantity("num_bytes", num_bytes), count, link)
+
+
+def ring_pass(num_bytes: float, num_devices: int, link: Link, collectives: int = 1) -> float:
+    """Return `ring_pass_seconds` for `num_bytes` in all, sent by `collectives` of equal size.
+
+    For arguments that are checked already.
+
+    Example:
+        >>> ring_pass(1e9, 1, Link(3.4e-6, 240e9)), ring_pass(1e9, 2, Link(1.0, 500e6), 3)
+        (0.0, 4.0)
+    """
+    hops = num_devices - 1
+    return hops * (collectives * link.latency + num_bytes / (num_devices * link.bandwidth))
 
 
 def all_reduce_seconds(num_bytes: float, num_devices: int, link: Link) -> float:
@@ -108,8 +121,8 @@ def all_reduce_seconds(num_bytes: float, num_devices: int, link: Link) -> float:
         ValueError: if an argument is out of range.
 
     Example:
-        >>> round(all_reduce_seconds(100e6, 8, Link(3.4e-6, 300e9)), 6)
-        0.000631
+        >>> round(all_reduce_seconds(100e6, 8, Link(3.4e-6, 240e9)), 6)
+        0.000777
 
     Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69(2), 2009.
     """
@@ -147,7 +160,8 @@ def group_link(cluster: Cluster, num_devices: int, stride: int = 1) -> Link:
 
     Ranks fill nodes in order. A ring inside a node has the node's links. One that leaves it, with k
     of its devices in each node, has as many rings as network adapters, k of them: it sends at
-    min(intra, k · inter), and each step waits for a hop between nodes.
+    min(intra, k · inter). Of its N - 1 hops, one less than it has nodes lead from node to node; the
+    latency is the mean of all hops.
 
     Args:
         cluster: where it runs.
@@ -159,22 +173,26 @@ def group_link(cluster: Cluster, num_devices: int, stride: int = 1) -> Link:
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if an argument is out of range.
+        ValueError: if an argument is out of range, or the ring is larger than the cluster.
 
     Example:
         >>> from shardwise.plan.hardware import dgx_a100
         >>> [group_link(dgx_a100(4), *group).bandwidth / 1e9 for group in ((8, 1), (32, 1), (4, 8))]
-        [300.0, 200.0, 25.0]
+        [240.0, 200.0, 25.0]
 
-    Source: Narayanan et al., arXiv:2104.04473, section 4.1, on eight adapters per node.
+    Source: Narayanan et al., arXiv:2104.04473, section 4.1, on eight adapters per node;
+    NVIDIA/nccl, `src/graph/tuning.cc`, `nInterSteps`, on the hops.
     """
-    instance("cluster", cluster, Cluster)
-    span = size("num_devices", num_devices) * size("stride", stride)
-    if span <= cluster.devices_per_node:
+    count, apart = _ring(cluster, num_devices, stride)
+    span, per_node = count * apart, cluster.devices_per_node
+    if not _leaves_node(cluster, count, span):
         return Link(cluster.intra_latency, cluster.intra_bandwidth)
-    members = max(1, cluster.devices_per_node // stride)
+    members = max(1, math.gcd(span, per_node) // apart)
     bandwidth = min(cluster.intra_bandwidth, members * cluster.inter_bandwidth)
-    return Link(cluster.inter_latency, bandwidth)
+    nodes = max(2, -(-span // max(per_node, apart)))
+    between, inside = nodes - 1, count - nodes
+    total = between * cluster.inter_latency + inside * cluster.intra_latency
+    return Link(total / (count - 1), bandwidth)
 
 
 def neighbour_link(cluster: Cluster, num_devices: int, stride: int = 1) -> Link:
@@ -192,16 +210,34 @@ def neighbour_link(cluster: Cluster, num_devices: int, stride: int = 1) -> Link:
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if an argument is out of range.
+        ValueError: if an argument is out of range, or the ring is larger than the cluster.
 
     Example:
         >>> from shardwise.plan.hardware import dgx_a100
         >>> [neighbour_link(dgx_a100(4), n).bandwidth / 1e9 for n in (8, 16)]
-        [300.0, 25.0]
+        [240.0, 25.0]
 
     Source: as `group_link`.
     """
-    inside = group_link(cluster, num_devices, stride)
-    if num_devices * stride <= cluster.devices_per_node:
-        return inside
+    count, apart = _ring(cluster, num_devices, stride)
+    if not _leaves_node(cluster, count, count * apart):
+        return Link(cluster.intra_latency, cluster.intra_bandwidth)
     return Link(cluster.inter_latency, min(cluster.intra_bandwidth, cluster.inter_bandwidth))
+
+
+def _ring(cluster: Cluster, num_devices: int, stride: int) -> tuple[int, int]:
+    """Return both numbers as ints, or say why there is no such ring."""
+    instance("cluster", cluster, Cluster)
+    count, apart = size("num_devices", num_devices), size("stride", stride)
+    if (count - 1) * apart >= cluster.num_devices:
+        raise ValueError(
+            f"num_devices={count} at stride={apart} reach beyond the {cluster.num_devices} devices "
+            "of the cluster: give fewer, or a smaller stride"
+        )
+    return count, apart
+
+
+def _leaves_node(cluster: Cluster, num_devices: int, span: int) -> bool:
+    """Return whether a ring over `span` ranks, or one of those beside it, is in several nodes."""
+    per_node = cluster.devices_per_node
+    return num_devices > 1 and cluster.num_devices > per_node and per_node % span > 0

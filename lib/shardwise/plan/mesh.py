@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shardwise._checks import integer
 from shardwise.memory.activations import RECOMPUTATIONS
-from shardwise.plan._checks import flag, instance, one_of, size
+from shardwise.plan._checks import flag, instance, keep_sizes, one_of, size
 from shardwise.plan.hardware import Cluster
 from shardwise.plan.model_shape import Model
 
@@ -56,9 +56,8 @@ class Mesh:
 
     def __post_init__(self) -> None:
         """Reject sizes that are none, and stages and recomputations that do not exist."""
-        for name in ("data", "tensor", "pipeline", "context", "micro_batch", "chunks"):
-            size(name, getattr(self, name))
-        integer("zero_stage", self.zero_stage, maximum=3)
+        keep_sizes(self, ("data", "tensor", "pipeline", "context", "micro_batch", "chunks"))
+        object.__setattr__(self, "zero_stage", integer("zero_stage", self.zero_stage, maximum=3))
         one_of("recompute", self.recompute, RECOMPUTATIONS)
         flag("sequence_parallel", self.sequence_parallel)
 
@@ -134,11 +133,11 @@ def shape_problems(model: Model, mesh: Mesh, global_batch: int) -> tuple[str, ..
     """
     instance("model", model, Model)
     instance("mesh", mesh, Mesh)
-    size("global_batch", global_batch)
+    batch = size("global_batch", global_batch)
     return (
         *_tensor_problems(model, mesh),
         *_pipeline_problems(model, mesh),
-        *_batch_problems(model, mesh, global_batch),
+        *_batch_problems(model, mesh, batch),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,13 +34,13 @@ class Choices:
         ValueError: if an attribute is empty or out of range.
 
     Example:
-        >>> Choices(zero_stages=(0, 1), chunks=(1, 2)).chunks
-        (1, 2)
+        >>> Choices(zero_stages=(0, 1), context=(1,)).chunks
+        (1, 2, 4, 8)
     """
 
     zero_stages: tuple[int, ...] = (0, 1, 2, 3)
     recomputations: tuple[str, ...] = RECOMPUTATIONS
-    chunks: tuple[int, ...] = (1,)
+    chunks: tuple[int, ...] = (1, 2, 4, 8)
     context: tuple[int, ...] | None = None
     micro_batches: tuple[int, ...] | None = None
     sequence_parallel: bool = True
@@ -78,8 +79,8 @@ def candidate_meshes(
     Example:
         >>> from shardwise.plan.hardware import A100_80GB
         >>> tiny = Model(layers=2, hidden=8, num_heads=2, vocab=16, seq_len=4)
-        >>> two = Cluster(2, A100_80GB, 2, 300e9, 25e9)
-        >>> one_way = Choices(zero_stages=(0,), recomputations=("none",))
+        >>> two = Cluster(2, A100_80GB, 2, 240e9, 25e9)
+        >>> one_way = Choices(zero_stages=(0,), recomputations=("none",), chunks=(1,))
         >>> for mesh in candidate_meshes(tiny, two, global_batch=2, choices=one_way):
         ...     print(mesh.data, mesh.tensor, mesh.pipeline, mesh.context, mesh.micro_batch)
         2 1 1 1 1
@@ -119,15 +120,19 @@ def _candidates(
 
 
 def _axes(model: Model, cluster: Cluster, global_batch: int, choices: Choices) -> Iterator[Mesh]:
-    """Yield the sizes of the axes that break no rule with the simplest of everything else."""
+    """Yield the sizes of the axes that break no rule with the simplest of everything else.
+
+    Sizes are ruled out one by one, so that of a large cluster's factorizations few are looked at.
+    """
     total = cluster.num_devices
-    for tensor in divisors(total):
-        if cluster.devices_per_node % tensor:
-            continue
-        for pipeline in divisors(total // tensor):
-            for context in divisors(total // tensor // pipeline):
-                if choices.context is None or context in choices.context:
-                    data = total // (tensor * pipeline * context)
-                    mesh = Mesh(data=data, tensor=tensor, pipeline=pipeline, context=context)
-                    if not mesh_problems(model, cluster, mesh, global_batch=global_batch):
-                        yield mesh
+    sizes = divisors(total)
+    split = math.gcd(cluster.devices_per_node, model.num_kv_heads, model.ffn_width)
+    contexts = [c for c in sizes if c == 1 or model.seq_len % (2 * c) == 0]
+    if choices.context is not None:
+        contexts = [c for c in contexts if c in choices.context]
+    for tensor in (t for t in sizes if split % t == 0):
+        for pipeline in (p for p in sizes if p <= model.layers):
+            for context in contexts:
+                data, rest = divmod(total, tensor * pipeline * context)
+                if rest == 0 and global_batch % data == 0:
+                    yield Mesh(data=data, tensor=tensor, pipeline=pipeline, context=context)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardwise.plan._checks import flag, size
+from shardwise.plan._checks import flag, keep_sizes, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,8 @@ class Model:
 
     def __post_init__(self) -> None:
         """Reject sizes that are none, and heads that do not divide."""
-        for name in ("layers", "hidden", "num_heads", "vocab", "seq_len"):
-            size(name, getattr(self, name))
-        for name in ("kv_heads", "d_ff"):
-            if getattr(self, name) is not None:
-                size(name, getattr(self, name))
+        keep_sizes(self, ("layers", "hidden", "num_heads", "vocab", "seq_len"))
+        keep_sizes(self, [name for name in ("kv_heads", "d_ff") if getattr(self, name) is not None])
         for name in ("gated", "biases", "learned_positions", "tied", "dropout", "flash_attention"):
             flag(name, getattr(self, name))
         for small, large in (("num_heads", "hidden"), ("kv_heads", "num_heads")):

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from shardwise.memory.recipes import find_recipe
 from shardwise.plan._checks import instance, quantity, share, size
-from shardwise.plan._device_memory import fullest_device
 from shardwise.plan._step_parts import StepTime, step_parts
 from shardwise.plan.hardware import Cluster
 from shardwise.plan.mesh import Mesh, mesh_problems
-from shardwise.plan.mesh_memory import MeshMemory, mesh_memory
+from shardwise.plan.mesh_memory import MeshMemory, fullest_device
 from shardwise.plan.mesh_search import Choices, candidate_meshes
 from shardwise.plan.model_shape import Model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shardwise.memory.recipes import Recipe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """One way to train, its memory and its time.
+
+    `repr` is one line, `str` has memory and time by part; `plan_table` compares several.
 
     Attributes:
         mesh: sizes of the axes and how each device trains.
@@ -32,6 +35,30 @@ class Plan:
     mesh: Mesh
     memory: MeshMemory
     time: StepTime
+
+    def __repr__(self) -> str:
+        """Return the totals, and what of the mesh is not the default."""
+        chosen = [
+            f"{field.name}={getattr(self.mesh, field.name)}"
+            for field in fields(Mesh)
+            if getattr(self.mesh, field.name) != field.default
+        ]
+        totals = (
+            f"{self.time.total:.3g} s, MFU {100 * self.time.mfu:.1f} %, "
+            f"{self.memory.total / 1e9:.1f} GB"
+        )
+        return f"<Plan {totals}: {' '.join(chosen) or 'one device'}>"
+
+    def __str__(self) -> str:
+        """Return the totals, and the parts that are not 0 in GB (1e9 bytes) and seconds."""
+        memory = _listed(self.memory.parts, 1e9, ".1f")
+        time = _listed(self.time.parts, 1, ".3g")
+        return f"{self!r}\n  GB: {memory}\n  s: {time}"
+
+
+def _listed(parts: Mapping[str, float], unit: float, style: str) -> str:
+    """Return the parts that are not 0, each with its name."""
+    return ", ".join(f"{name} {part / unit:{style}}" for name, part in parts.items() if part)
 
 
 def plan(
@@ -66,33 +93,47 @@ def plan(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if an argument is out of range.
+        ValueError: if an argument is out of range, or `reserved_bytes` leaves nothing.
 
     Example:
-        >>> gpt = Model(layers=36, hidden=4096, num_heads=32, vocab=51200, seq_len=2048)
         >>> from shardwise.plan.hardware import dgx_a100
+        >>> gpt = Model(layers=36, hidden=4096, num_heads=32, vocab=51200, seq_len=2048)
         >>> best = plan(gpt, dgx_a100(2), global_batch=64)[0]
-        >>> best.mesh.data, best.mesh.zero_stage, round(best.time.total, 2)
-        (16, 3, 2.31)
+        >>> print(best)
+        <Plan 2.37 s, MFU 53.6 %, 43.2 GB: data=16 zero_stage=3>
+          GB: params 0.9, grads 0.9, optimizer 5.6, gathered 0.8, activations 34.4, logits 0.4
+          s: compute 2.36, optimizer 0.00641
 
     Source: the search of all meshes is ours; its parts' sources are those of `mesh_problems`,
     `mesh_memory` and `step_time`.
     """
     instance("model", model, Model)
     instance("cluster", cluster, Cluster)
-    size("global_batch", global_batch)
+    batch = size("global_batch", global_batch)
     options = Choices() if choices is None else choices
     instance("choices", options, Choices)
     chosen, hidden = find_recipe(recipe), share("overlap", overlap)
-    room = cluster.device.memory_bytes - quantity("reserved_bytes", reserved_bytes)
+    room = _room(cluster, reserved_bytes)
     found = []
-    for mesh in candidate_meshes(model, cluster, global_batch=global_batch, choices=options):
-        count = mesh.num_microbatches(global_batch)
+    for mesh in candidate_meshes(model, cluster, global_batch=batch, choices=options):
+        count = mesh.num_microbatches(batch)
         memory = fullest_device(model, mesh, count, chosen)
         if memory.total <= room:
             time = step_parts(model, cluster, mesh, count, chosen, hidden)
             found.append(Plan(mesh, memory, time))
     return sorted(found, key=lambda way: (way.time.total, way.memory.total, way.mesh))
+
+
+def _room(cluster: Cluster, reserved_bytes: float) -> float:
+    """Return the bytes that a device has left, or say that there are none."""
+    holds = cluster.device.memory_bytes
+    room = holds - quantity("reserved_bytes", reserved_bytes)
+    if room <= 0:
+        raise ValueError(
+            f"reserved_bytes={reserved_bytes} leaves nothing of the {holds:.0f} bytes of a device: "
+            "give less"
+        )
+    return room
 
 
 def explain(
@@ -130,22 +171,15 @@ def explain(
 
     Source: `mesh_problems` and `mesh_memory`.
     """
-    instance("model", model, Model)
-    instance("cluster", cluster, Cluster)
-    instance("mesh", mesh, Mesh)
-    chosen, reserved = find_recipe(recipe), quantity("reserved_bytes", reserved_bytes)
+    chosen = find_recipe(recipe)
     problems = mesh_problems(model, cluster, mesh, global_batch=global_batch)
+    room = _room(cluster, reserved_bytes)
     if problems:
         return problems
-    memory = mesh_memory(model, mesh, global_batch=global_batch, recipe=chosen)
-    room = cluster.device.memory_bytes - reserved
+    memory = fullest_device(model, mesh, mesh.num_microbatches(global_batch), chosen)
     if memory.total <= room:
         return ()
-    parts = ", ".join(
-        f"{name} {number / 1e9:.1f}"
-        for name in MeshMemory.__slots__
-        if (number := getattr(memory, name))
-    )
+    parts = _listed(memory.parts, 1e9, ".1f")
     reason = (
         f"the fullest device needs {memory.total / 1e9:.1f} GB ({parts}), but has "
         f"{room / 1e9:.1f}: raise tensor, pipeline or zero_stage, recompute, or lower micro_batch"

@@ -1,13 +1,15 @@
-"""Step time of a mesh: seconds of one optimizer step, by part.
+"""Time of training on a mesh: seconds of one optimizer step by part, and of a whole run.
 
-Arithmetic runs at a share of the peak, communication by the alpha-beta model of `link_time`. The
-slowest pipeline stage sets the pace. Tensor-parallel collectives are on the critical path; what
-data, context and pipeline axes send hides behind as much of the concurrent arithmetic as `overlap`
-says.
+Kernels take the time of their FLOPs or of their bytes (`Device`), communication that of the
+alpha-beta model of `link_time`. The slowest pipeline stage sets the pace. What data, context and
+pipeline axes send, and half of what the tensor axis sends backward, hides behind as much of the
+concurrent kernels as `overlap` says; the rest of tensor parallelism is on the critical path.
 
-Not modelled, so that reality is slower: kernels that get less efficient as matrices get smaller,
-the optimizer's own time, the all-reduce of tied embeddings, vocabulary-parallel collectives,
-congestion, stragglers, input, and checkpoints.
+Not modelled, so that reality is slower: launches of kernels, and tiles that small matrices do not
+fill (a stage of a few hundred tokens or a few dozen columns is slower than it looks here); what the
+first and the last message of a step cannot hide behind; the all-reduce of tied embeddings;
+vocabulary-parallel collectives; congestion; stragglers; input; checkpoints. Not modelled, so that
+reality may be faster: larger matrices that reach more of the peak, reductions inside switches.
 """
 
 from __future__ import annotations
@@ -18,33 +20,11 @@ from shardwise.memory.recipes import find_recipe
 from shardwise.plan._checks import flag, instance, positive, quantity, share, size
 from shardwise.plan._step_parts import StepTime, step_parts
 from shardwise.plan.hardware import Cluster
-from shardwise.plan.link_time import (
-    Link,
-    all_reduce_seconds,
-    exposed_seconds,
-    group_link,
-    neighbour_link,
-    ring_pass_seconds,
-    send_seconds,
-)
 from shardwise.plan.mesh import Mesh, mesh_problems
 from shardwise.plan.model_shape import Model
 
 if TYPE_CHECKING:
     from shardwise.memory.recipes import Recipe
-
-__all__ = [
-    "Link",
-    "StepTime",
-    "all_reduce_seconds",
-    "exposed_seconds",
-    "group_link",
-    "neighbour_link",
-    "ring_pass_seconds",
-    "send_seconds",
-    "step_time",
-    "training_seconds",
-]
 
 
 def step_time(
@@ -59,8 +39,9 @@ def step_time(
     """Return the seconds of one optimizer step of a mesh, by part.
 
     With M micro-batches, v chunks on a stage, and w seconds of one micro-batch on a stage, M·w of
-    the slowest stage (arithmetic, tensor-parallel collectives, waits for keys and values); a bubble
-    of w/v for each other stage; exposed sends between stages; and exposed reductions and gathers.
+    the slowest stage (kernels, tensor-parallel collectives, waits for keys and values); a bubble of
+    w/v for each other stage; exposed sends between stages; exposed reductions and gathers; and the
+    optimizer's reads and writes.
 
     Args:
         model: what is trained.
@@ -68,8 +49,8 @@ def step_time(
         mesh: how; it must keep the rules of `mesh_problems`. Whether it fits is not looked at.
         global_batch: sequences in one optimizer step.
         recipe: name from `RECIPES`, or a `Recipe`: bytes of weights and gradients on the way.
-        overlap: share of the concurrent arithmetic, from 0 to 1, that data, context and pipeline
-            communication can hide behind.
+        overlap: share of the concurrent kernels, from 0 to 1, that communication can hide behind.
+            1 is the best case; runs of today's frameworks lie between 0 and 1.
 
     Returns:
         Seconds by part, MFU, and tokens per second.
@@ -84,7 +65,7 @@ def step_time(
         >>> mesh = Mesh(data=16, tensor=8, pipeline=8, recompute="full")
         >>> time = step_time(gpt3, dgx_a100(128), mesh, global_batch=1536, overlap=0)
         >>> round(time.total, 1), round(time.bubble, 1), round(time.mfu, 2)
-        (31.1, 2.0, 0.34)
+        (30.2, 2.0, 0.35)
 
     Source: Narayanan et al., arXiv:2104.04473, sections 2 and 3, whose equation 1 is the case of
     equal stages without communication.
