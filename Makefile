@@ -54,8 +54,8 @@ else
 	$(PY) -m shardwise_book build
 endif
 
-serve: book ## Build, then serve _book/ on http://localhost:4200
-	$(PY) -m shardwise_book serve --port $(PORT)
+serve: book ## Serve _book/ on http://localhost:4200, build what changes, reload
+	$(PY) -m shardwise_book serve $(if $(filter builtin,$(ENGINE)),--watch) --port $(PORT)
 
 test: setup browser ## Everything but the long suites (minutes)
 	npm --prefix widgets test --silent

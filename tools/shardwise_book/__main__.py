@@ -26,6 +26,9 @@ def _parser() -> argparse.ArgumentParser:
     looked.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
     served = commands.add_parser("serve", help="serve a built book on this machine")
     served.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
+    served.add_argument(
+        "--watch", action="store_true", help="build what changes, and reload the open pages"
+    )
     served.add_argument("--port", type=int, default=4200, help="port to listen on (default: 4200)")
     return parser
 
@@ -41,6 +44,10 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
     elif arguments.command == "check":
         raise_any(check.check_site(arguments.folder))
         print(f"{arguments.folder}: nothing is broken")
+    elif arguments.watch:
+        from shardwise_book.author import serve_and_rebuild  # noqa: PLC0415 - only authors need it
+
+        serve_and_rebuild(Path.cwd(), arguments.folder, arguments.port, console)
     else:
         serve.serve(arguments.folder, arguments.port)
 

@@ -11,7 +11,9 @@ from rich.console import Console
 from shardwise_book.errors import BookError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+    from socketserver import BaseRequestHandler
 
 HOST = "127.0.0.1"
 
@@ -39,7 +41,9 @@ class Handler(SimpleHTTPRequestHandler):
         """Say nothing about an answer that was given."""
 
 
-def open_server(folder: Path, port: int) -> ThreadingHTTPServer:
+def open_server(
+    folder: Path, port: int, handler: Callable[..., BaseRequestHandler] | None = None
+) -> ThreadingHTTPServer:
     """Return a server of `folder` that already listens; port 0 takes any free one.
 
     Raises:
@@ -49,7 +53,7 @@ def open_server(folder: Path, port: int) -> ThreadingHTTPServer:
         message, remedy = "there is no index.html in it", "build the book first: make book"
         raise BookError(Problem(str(folder), None, message, remedy))
     try:
-        return ThreadingHTTPServer((HOST, port), partial(Handler, directory=str(folder)))
+        return ThreadingHTTPServer((HOST, port), handler or partial(Handler, directory=str(folder)))
     except (OSError, OverflowError) as error:
         message, remedy = f"it is not free ({error})", "name another: make serve PORT=4300"
         raise BookError(Problem(f"port {port}", None, message, remedy)) from error
