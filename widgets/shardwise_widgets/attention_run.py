@@ -110,6 +110,7 @@ def _blocks(
             keys.destination: (keys.chunk, keys.payload, values.payload)
             for keys, values in zip(sent[::2], sent[1::2], strict=True)
         }
+        # Recorded with payloads, so none of them is None.
         rows.append([arrived[rank] for rank in range(len(ids))])  # type: ignore[misc]
     return rows
 

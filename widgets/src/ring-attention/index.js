@@ -25,7 +25,7 @@ const paint = (id, kind, fresh) => {
 };
 
 /** A number of pairs; a reader's own run may have millions. @param {number} count */
-const big = (count) => (count < 1e5 ? count.toLocaleString('en-US') : `${digits(count / 1e6)}\u00a0M`);
+const big = (count) => (count < 1e5 ? count.toLocaleString('en-US') : count < 1e6 ? `${digits(count / 1e3)}\u00a0k` : `${digits(count / 1e6)}\u00a0M`);
 
 /** @param {Run} run @param {number} device */
 const places = (run, device) => `tokens ${spell(runsIn(run, device))}`;
@@ -52,10 +52,10 @@ ${write(0, top - 8, MUTED, 'Queries stay, K and V travel')}${ring(run, step, id,
 ${write(left, up - 8, MUTED, 'Rows: queries, columns: keys')}${tiles(run, step, id, box, left, up)}
 ${Object.entries(KINDS).map(([kind, [, name]], i) => key(
     narrow ? (i % 2) * (width / 2) : (i * width) / 4, narrow && i > 1 ? below + 24 : below, paint(id, /** @type {Kind} */ (kind)),
-    markup`${kind === 'skipped' && 'tiles '}${name} <tspan class="sw-fill-text">${kind === 'skipped' ? run.pairs.flat().filter((pairs) => !pairs).length : big(pairsIn(run, step, [/** @type {Kind} */ (kind)]))}</tspan> ${kind !== 'skipped' && !narrow && 'pairs'}`,
+    markup`${kind === 'skipped' && 'tiles '}${name} <tspan class="sw-fill-text">${kind === 'skipped' ? run.pairs.flat().filter((pairs) => !pairs).length : big(pairsIn(run, step, [/** @type {Kind} */ (kind)]))}</tspan>`,
   ))}
 ${Array.from({ length: hops }, (_, hop) => markup`<rect ${ask(`Hop ${hop + 1} of P − 1 = ${hops}: each device sends the block that it holds to its right neighbour; device 0 sends ${formatBytes(run.bytes[run.held[hop][0]])}.`, `h${hop}`)} x="${hop * part + 1}" y="${bytes}" width="${part - 6}" height="12" rx="2" class="${hop < step - 1 ? 'sw-fill-communication' : 'sw-att-open'}"/>`)}
-${write(0, bytes + 30, TEXT, `${new Set(run.bytes).size > 1 ? 'Device 0' : 'Each'} has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.devices, 0))}`)}
+${write(0, bytes + 30, TEXT, `${new Set(run.bytes).size > 1 ? 'Device 0' : 'Each'} sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.devices, 0))}`)}
 ${write(x, bytes + (narrow ? 50 : 30), MUTED, 'P − 1 blocks of K and V', !narrow && 'end')}
 </svg>`;
 }
