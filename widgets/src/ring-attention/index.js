@@ -52,7 +52,7 @@ ${write(0, top - 8, MUTED, 'Queries stay, K and V travel')}${ring(run, step, id,
 ${write(left, up - 8, MUTED, 'Rows: queries, columns: keys')}${tiles(run, step, id, box, left, up)}
 ${Object.entries(KINDS).map(([kind, [, name]], i) => key(
     narrow ? (i % 2) * (width / 2) : (i * width) / 4, narrow && i > 1 ? below + 24 : below, paint(id, /** @type {Kind} */ (kind)),
-    markup`${kind === 'skipped' && 'tiles '}${name} <tspan class="sw-fill-text">${kind === 'skipped' ? run.pairs.flat().filter((pairs) => !pairs).length : big(pairsIn(run, step, [/** @type {Kind} */ (kind)]))}</tspan>`,
+    markup`${kind === 'skipped' && !narrow && 'tiles '}${name} <tspan class="sw-fill-text">${kind === 'skipped' ? run.pairs.flat().filter((pairs) => !pairs).length : big(pairsIn(run, step, [/** @type {Kind} */ (kind)]))}</tspan>`,
   ))}
 ${Array.from({ length: hops }, (_, hop) => markup`<rect ${ask(`Hop ${hop + 1} of P − 1 = ${hops}: each device sends the block that it holds to its right neighbour; device 0 sends ${formatBytes(run.bytes[run.held[hop][0]])}.`, `h${hop}`)} x="${hop * part + 1}" y="${bytes}" width="${part - 6}" height="12" rx="2" class="${hop < step - 1 ? 'sw-fill-communication' : 'sw-att-open'}"/>`)}
 ${write(0, bytes + 30, TEXT, `${new Set(run.bytes).size > 1 ? 'Device 0' : 'Each'} sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.devices, 0))}`)}
