@@ -13,11 +13,10 @@ import traitlets
 from node_models import node
 
 from shardwise import ledger
-from shardwise.plan import Cluster, Mesh, Model, step_time
+from shardwise.plan import Cluster, Device, Mesh, Model, dgx_a100, dgx_h100, step_time
 from shardwise.ring_attention import overlap_block_size, ring_attention
 from shardwise_widgets import ContextScaling
 from shardwise_widgets.context_scaling import (
-    CLUSTERS,
     HEAD_SIZES,
     MAX_DEVICES,
     MAX_HEADS,
@@ -27,6 +26,7 @@ from shardwise_widgets.context_scaling import (
     token_bytes,
 )
 
+CLUSTERS = {"A100": dgx_a100(8), "H100": dgx_h100(8)}
 MODEL = "import * as context from './context-scaling/model.js';\n"
 SHAPES = [(32, 32, 128), (32, 8, 128), (128, 8, 256), (8, 1, 64), (24, 3, 64)]
 GRID = [
@@ -37,10 +37,9 @@ GRID = [
         "kv_heads": kv_heads,
         "head_size": head_size,
         "layers": layers,
-        "cluster": cluster,
     }
-    for devices, memory, (heads, kv_heads, head_size), layers, cluster in itertools.product(
-        (1, 2, 8, 9, 32, 64), (0, 0.01, 0.07, 1, 64), SHAPES, (0, 1, 80), CLUSTERS
+    for devices, memory, (heads, kv_heads, head_size), layers in itertools.product(
+        (1, 2, 3, 8, 9, 32, 64), (0, 0.01, 0.07, 1, 64), SHAPES, (0, 1, 80)
     )
 ]
 
@@ -49,20 +48,25 @@ def shape_of(entry: dict[str, Any]) -> dict[str, int]:
     return {name: entry[name] for name in ("heads", "kv_heads", "head_size")}
 
 
+@pytest.fixture(scope="module", params=CLUSTERS.values(), ids=list(CLUSTERS))
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def drawn() -> list[dict[str, Any]]:
+def drawn(cluster: Cluster) -> list[dict[str, Any]]:
     return node(
         MODEL
         + """
         const output = input.grid.map((entry) => {
-          const state = { ...entry, clusters: input.clusters };
+          const state = { ...entry, hardware: input.hardware };
           return {
             parts: context.parts(state), block: context.block(state),
-            seconds: context.seconds(state), hiding: context.hidingBlock(state),
+            seconds: context.seconds(state),
           };
         });
         """,
-        {"grid": GRID, "clusters": ContextScaling().clusters},
+        {"grid": GRID, "hardware": ContextScaling(cluster=cluster).hardware},
     )
 
 
@@ -75,14 +79,15 @@ def test_the_view_counts_bytes_and_tokens_as_python_does(drawn: list[dict[str, A
         scaling.close()
 
 
-def test_the_view_counts_seconds_as_python_does(drawn: list[dict[str, Any]]) -> None:
+def test_the_view_counts_seconds_as_python_does(
+    cluster: Cluster, drawn: list[dict[str, Any]]
+) -> None:
     for entry, answer in zip(GRID, drawn, strict=True):
-        where = (CLUSTERS[entry["cluster"]], entry["devices"], answer["block"])
+        where = (cluster, entry["devices"], answer["block"])
         expected = ring_layer_seconds(*where, **shape_of(entry), training=entry["layers"] > 0)
         # A wait is a difference: it is as exact as what it is the difference of.
         exact = 16 * 2**-52 * (expected["compute"] + expected["communication"])
-        for name, seconds in expected.items():
-            assert answer["seconds"][name] == pytest.approx(seconds, rel=0, abs=exact), entry
+        assert answer["seconds"] == pytest.approx(list(expected.values()), rel=0, abs=exact), entry
 
 
 @pytest.mark.parametrize("layers", [0, 1])
@@ -93,14 +98,12 @@ def test_the_hiding_block_is_the_least_that_waits_for_nothing(
 ) -> None:
     heads, kv_heads, head_size = shape
     names = {"heads": heads, "kv_heads": kv_heads, "head_size": head_size}
-    state = {**names, "devices": devices, "layers": layers, "cluster": "A100"}
-    least = node(
-        MODEL + "const output = context.hidingBlock(input);",
-        {**state, "clusters": ContextScaling().clusters},
-    )
+    hardware = ContextScaling().hardware
+    state = {**names, "devices": devices, "layers": layers, "hardware": hardware}
+    least = node(MODEL + "const output = context.hidingBlock(input);", state)
 
     def waiting(block: int, count: int) -> float:
-        ring = (CLUSTERS["A100"], count, block)
+        ring = (dgx_a100(8), count, block)
         return ring_layer_seconds(*ring, **names, training=layers > 0)["waiting"]
 
     # The hop home is there in any case; what two steps more would add on the same link is not.
@@ -115,8 +118,8 @@ def test_without_latency_the_hiding_block_is_the_librarys() -> None:
         + """
         const shape = { heads: 32, kv_heads: 32, head_size: 128, layers: 0 };
         const output = input.map(([flops, rate]) => {
-          const clusters = { A100: [flops, 8, 0, rate, 0, rate] };
-          return context.hidingBlock({ ...shape, devices: 2, cluster: 'A100', clusters });
+          const hardware = ['none', flops, 8, 0, rate, 0, rate];
+          return context.hidingBlock({ ...shape, devices: 2, hardware });
         });
         """,
         [[312e12, 300e9], [312e12, 12.5e9], [200e12, 20e9]],
@@ -128,7 +131,6 @@ def test_without_latency_the_hiding_block_is_the_librarys() -> None:
     ]
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=list(CLUSTERS))
 @pytest.mark.parametrize(("devices", "block"), [(2, 64), (8, 4096), (16, 512), (16, 32768)])
 def test_waits_and_work_are_those_of_a_plan(cluster: Cluster, devices: int, block: int) -> None:
     heads, kv_heads, head_size = 32, 8, 128
@@ -178,17 +180,26 @@ def test_bytes_are_those_that_ring_attention_saves_and_sends(heads: int, kv_head
     assert 2 * travelling == block * kept["flight"], "what is in use, and what arrives"
 
 
-def test_the_numbers_of_the_clusters_are_the_librarys() -> None:
-    for name, cluster in CLUSTERS.items():
-        speed, node_size, *links = ContextScaling().clusters[name]
-        assert speed == cluster.device.peak_flops * cluster.device.efficiency
-        assert node_size == cluster.devices_per_node
-        assert links == [
-            cluster.intra_latency,
-            cluster.intra_bandwidth,
-            cluster.inter_latency,
-            cluster.inter_bandwidth,
-        ]
+def test_the_hardware_is_the_clusters(cluster: Cluster) -> None:
+    name, speed, node_size, *links = ContextScaling(cluster=cluster).hardware
+    assert name == cluster.device.name
+    assert speed == cluster.device.peak_flops * cluster.device.efficiency
+    assert node_size == cluster.devices_per_node
+    assert links == [
+        cluster.intra_latency,
+        cluster.intra_bandwidth,
+        cluster.inter_latency,
+        cluster.inter_bandwidth,
+    ]
+
+
+def test_a_cluster_of_ones_own_is_timed_whatever_its_size() -> None:
+    mine = Cluster(4, Device("mine", 1e14, 64e9, 1e12, 0.5), 4, 100e9, 10e9)
+    scaling = ContextScaling(devices=5, cluster=mine)
+    assert scaling.hardware[:3] == ["mine", 5e13, 4]
+    assert "A layer on each mine" in scaling.book_markdown()
+    with pytest.raises(TypeError, match=r"cluster='A100' must be a shardwise\.plan\.Cluster"):
+        ContextScaling(cluster="A100")  # type: ignore[arg-type]
 
 
 def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:
@@ -196,12 +207,12 @@ def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:
         MODEL
         + """
         import { widget } from './context-scaling/index.js';
-        const { devices, memory, heads, kv_heads, head_size, layers, cluster } = widget.fields;
+        const { devices, memory, heads, kv_heads, head_size, layers } = widget.fields;
         const ends = ({ least, most }) => [least, most];
         const stops = [context.DEVICES, context.MEMORIES, context.HEADS, context.LAYERS];
         const output = [
           ...[devices, memory, heads, kv_heads, layers].map(ends),
-          head_size.of, cluster.of, stops.map((all) => all.at(-1)),
+          head_size.of, stops.map((all) => all.at(-1)),
         ];
         """
     )
@@ -212,7 +223,6 @@ def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:
         [1, MAX_HEADS],
         [0, MAX_LAYERS],
         list(HEAD_SIZES),
-        list(CLUSTERS),
         [MAX_DEVICES, MAX_MEMORY, MAX_HEADS, MAX_LAYERS],
     ]
 
@@ -232,8 +242,7 @@ def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:
         ({"kv_heads": "8"}, "kv_heads='8' must be a number"),
         ({"head_size": 100}, "head_size=100 must be one of 64, 128, 256"),
         ({"layers": -1}, "layers=-1 must be a whole number from 0 to 128"),
-        ({"cluster": "B200"}, "cluster='B200' must be one of A100, H100"),
-        ({"link": "clusters"}, "link='clusters' must name traits of ContextScaling: devices,"),
+        ({"link": "hardware"}, "link='hardware' must name traits of ContextScaling: devices,"),
     ],
 )
 def test_a_wrong_argument_is_named_with_its_range(arguments: dict[str, Any], message: str) -> None:
@@ -248,8 +257,8 @@ def test_a_wrong_argument_is_named_with_its_range(arguments: dict[str, Any], mes
         {"kv_heads": 5},
         {"heads": 24, "kv_heads": 5},
         {"kv_heads": 12, "heads": 30},
-        {"clusters": {}},
-        {"memory": 2, "clusters": {"A100": [1, 1, 1, 1, 1, 1]}},
+        {"hardware": []},
+        {"memory": 2, "hardware": ["mine", 1, 1, 1, 1, 1, 1]},
     ],
 )
 def test_a_wrong_state_of_the_front_end_leaves_everything_as_it_was(state: dict[str, Any]) -> None:

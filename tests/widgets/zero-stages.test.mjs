@@ -109,7 +109,7 @@ test('the sentence, the table and the name of the image say what is drawn', () =
 test('the prompts have their answers in the drawing', () => {
   const totals = [0, 1, 2, 3].map((stage) => kept(base, stage).total);
   assert.ok(totals[0] - totals[1] > totals[1] - totals[3], 'the first step saves most');
-  assert.match(svg({ step: 1, devices: 4096 }), /parameters: 2 bytes each, a copy on every device/);
+  assert.match(svg({ step: 1, devices: 4096 }), /parameters: 2 bytes each, a copy per device/);
   assert.match(svg({ step: 2, devices: 8 }), /reduce-scatter of gradients.*all-gather of parameters/s);
   assert.equal(sentBytes({ ...base, devices: 8 }, 2), sentBytes({ ...base, devices: 8 }, 0));
 });

@@ -7,13 +7,22 @@ the rest of a layer. Nothing is masked; a causal mask would halve the work and n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import traitlets
 
-from shardwise.plan import Cluster, dgx_a100, dgx_h100, exposed_seconds, neighbour_link
-from shardwise_widgets._checks import Checked, TraitValueError, count, number, one_of
+from shardwise.plan import Cluster, Link, dgx_a100, exposed_seconds, neighbour_link
+from shardwise_widgets._checks import (
+    Checked,
+    TraitTypeError,
+    TraitValueError,
+    count,
+    number,
+    one_of,
+    shown,
+)
 from shardwise_widgets.base import ShardwiseWidget
 
 MAX_DEVICES = 64
@@ -21,7 +30,6 @@ MAX_MEMORY = 64
 MAX_HEADS = 128
 MAX_LAYERS = 128
 HEAD_SIZES = (64, 128, 256)
-CLUSTERS = {"A100": dgx_a100(8), "H100": dgx_h100(8)}
 
 
 def token_bytes(*, heads: int, kv_heads: int, head_size: int, layers: int = 0) -> dict[str, int]:
@@ -65,6 +73,13 @@ def token_bytes(*, heads: int, kv_heads: int, head_size: int, layers: int = 0) -
     }
 
 
+def _ring_link(cluster: Cluster, num_devices: int) -> Link:
+    """Return the slowest link of a ring that has its nodes for itself."""
+    node = cluster.devices_per_node
+    enough = replace(cluster, num_devices=node * -(-num_devices // node))
+    return neighbour_link(enough, num_devices)
+
+
 def ring_layer_seconds(
     cluster: Cluster,
     num_devices: int,
@@ -84,7 +99,8 @@ def ring_layer_seconds(
     more, home, for which nothing is left to do.
 
     Args:
-        cluster: F is the peak times the efficiency of its devices; A and B are the link's.
+        cluster: F is the peak times the efficiency of its devices; A and B are those of the links
+            inside a node, or between nodes where the ring needs several.
         num_devices: P ≥ 1.
         block: tokens c ≥ 0 on a device; nothing travels for none.
         heads: query heads H.
@@ -110,7 +126,7 @@ def ring_layer_seconds(
     compute = (3.5 if training else 1) * num_devices * work
     if num_devices == 1 or block == 0:
         return {"compute": compute, "communication": 0.0, "waiting": 0.0}
-    link, hops = neighbour_link(cluster, num_devices), num_devices - 1
+    link, hops = _ring_link(cluster, num_devices), num_devices - 1
     keys = 4 * kv_heads * head_size * block / link.bandwidth
     there = link.latency + keys
     sent, waiting = hops * there, hops * exposed_seconds(there, work)
@@ -121,12 +137,13 @@ def ring_layer_seconds(
     return {"compute": compute, "communication": sent, "waiting": waiting}
 
 
-def _numbers(cluster: Cluster) -> list[float]:
-    """Return what the view computes with: speed, devices in a node, and the two kinds of link."""
+def _hardware(cluster: Cluster) -> list[str | float]:
+    """Return what the view computes with: a device, how many a node has, and both kinds of link."""
     node = cluster.devices_per_node
-    near, far = neighbour_link(cluster, node), neighbour_link(cluster, node + 1)
+    near, far = _ring_link(cluster, node), _ring_link(cluster, node + 1)
     speed = cluster.device.peak_flops * cluster.device.efficiency
-    return [speed, node, near.latency, near.bandwidth, far.latency, far.bandwidth]
+    links = (near.latency, near.bandwidth, far.latency, far.bandwidth)
+    return [cluster.device.name, speed, node, *links]
 
 
 class ContextScaling(ShardwiseWidget):
@@ -144,7 +161,7 @@ class ContextScaling(ShardwiseWidget):
         head_size: numbers d in a head: 64, 128 or 256.
         layers: layers that keep their tensors for the backward pass, to 128; 0 counts a forward
             pass alone, one layer at a time.
-        cluster: "A100" or "H100", in nodes of eight.
+        cluster: whose devices and links are timed; None is `shardwise.plan.dgx_a100`.
         link: traits to share with other widgets, such as "devices".
 
     Raises:
@@ -167,8 +184,7 @@ class ContextScaling(ShardwiseWidget):
         "kv_heads",
         "head_size",
         "layers",
-        "cluster",
-        "clusters",
+        "hardware",
     )
     devices = Checked(partial(count, least=1, most=MAX_DEVICES)).tag(sync=True)
     memory = Checked(partial(number, most=MAX_MEMORY)).tag(sync=True)
@@ -177,8 +193,7 @@ class ContextScaling(ShardwiseWidget):
     kv_heads: traitlets.TraitType[int, Any] = traitlets.TraitType().tag(sync=True)
     head_size = Checked(partial(one_of, choices=HEAD_SIZES)).tag(sync=True)
     layers = Checked(partial(count, least=0, most=MAX_LAYERS)).tag(sync=True)
-    cluster = Checked(partial(one_of, choices=tuple(CLUSTERS))).tag(sync=True)
-    clusters: traitlets.Dict[str, list[float]] = traitlets.Dict(read_only=True).tag(sync=True)
+    hardware: traitlets.List[str | float] = traitlets.List(read_only=True).tag(sync=True)
 
     def __init__(
         self,
@@ -188,12 +203,14 @@ class ContextScaling(ShardwiseWidget):
         kv_heads: int | None = None,
         head_size: int = 128,
         layers: int = 0,
-        cluster: str = "A100",
+        cluster: Cluster | None = None,
         *,
         link: str | None = None,
     ) -> None:
         """Check the arguments and open the widget."""
-        self.set_trait("clusters", {name: _numbers(each) for name, each in CLUSTERS.items()})
+        if not isinstance(cluster, Cluster | None):
+            raise TraitTypeError(f"cluster={shown(cluster)} must be a shardwise.plan.Cluster")
+        self.set_trait("hardware", _hardware(cluster or dgx_a100(8)))
         super().__init__(
             devices=devices,
             memory=memory,
@@ -201,7 +218,6 @@ class ContextScaling(ShardwiseWidget):
             kv_heads=heads if kv_heads is None else kv_heads,
             head_size=head_size,
             layers=layers,
-            cluster=cluster,
             link=link,
         )
 

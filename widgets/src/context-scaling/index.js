@@ -4,7 +4,7 @@ import { digits, formatBytes, plural } from '../shared/format.js';
 import { swatch, texture, textures, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
-  CLUSTERS, DEVICES, HEADS, HEAD_SIZES, LAYERS, MAX_DEVICES, MAX_HEADS, MAX_LAYERS, MAX_MEMORY, MEMORIES, block, checkClusters, divisors,
+  DEVICES, HEADS, HEAD_SIZES, LAYERS, MAX_DEVICES, MAX_HEADS, MAX_LAYERS, MAX_MEMORY, MEMORIES, block, checkHardware, divisors,
   hidingBlock, link, parts, seconds, tokenBytes,
 } from './model.js';
 
@@ -33,10 +33,10 @@ export const duration = (/** @type {number} */ time) => `${digits(time / unitOf(
 
 /** @param {State} state */
 function verdict(state) {
-  const { compute, waiting } = seconds(state);
+  const [compute, , waiting] = seconds(state);
   if (!block(state)) return '✕ no room for a token';
   if (state.devices === 1) return 'nothing travels';
-  return block(state) < hidingBlock(state) ? `✕ waits ${digits((100 * waiting) / (compute + waiting))} % of the time` : `✓ hidden${state.layers ? ' but the last hop' : ': no wait'}`;
+  return block(state) < hidingBlock(state) ? `✕ waits ${digits((100 * waiting) / (compute + waiting))} % of the time` : state.layers ? '✓ hidden but the last hop' : '✓ transfers hidden';
 }
 
 /** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
@@ -45,7 +45,7 @@ function draw(state, { width, id }) {
   const top = narrow ? 88 : 64;
   const first = top + (narrow ? Object.keys(parts(state)).length * 24 + 68 : 116);
   const second = first + PLOT + 44;
-  const height = second + PLOT + 84;
+  const height = second + PLOT + (narrow ? 120 : 84);
   const x = (/** @type {number} */ devices) => 8 + ((width - 16) * devices) / MAX_DEVICES;
   const shown = [...new Set([1, 8, 16, 24, 32, 40, 48, 56, 64, state.devices])];
   const place = { x, width, narrow, id, shown };
@@ -59,21 +59,28 @@ ${write(width, height - 4, NUMBER, `${MAX_DEVICES} devices`, 'end')}
 </svg>`;
 }
 
+/** What roles stand for, with a number each: columns, or rows where there is little room.
+ * @param {string[][]} entries role, letter, name, number @param {number} y @param {Place} place */
+const legend = (entries, y, { width, narrow }) => markup`${entries.map(([role, letter, name, value], i) => {
+  const [x, top] = narrow ? [0, y + i * 24] : [(i * width) / 5, y];
+  return markup`${swatch(role, letter, x, top)}${write(x + 28, top + 15, 'small sw-fill-text', name)}${write(narrow ? width : x + 28, top + (narrow ? 15 : 35), NUMBER, value, narrow && 'end')}`;
+})}`;
+
 /** The bar of what one device holds. @param {State} state @param {number} y @param {Place} place */
-function holds(state, y, { width, narrow, id }) {
-  const [tokens, each] = [block(state), tokenBytes(state)];
+function holds(state, y, place) {
+  const { width, narrow, id } = place;
+  const [tokens, each, layers] = [block(state), tokenBytes(state), state.layers];
+  const kinds = Object.entries(parts(state));
   let at = 0;
-  return markup`${write(0, y - 8, MUTED, `Each ${narrow ? '' : 'device '}holds`)}
+  return markup`${write(0, y - 8, MUTED, narrow ? 'Each holds' : `Each device holds, ${layers ? `training ${plural(layers, 'layer')}` : 'going forward'}`)}
 ${write(width, y - 8, NUMBER, `${compact(tokens)} tokens × ${formatBytes(each)}`, 'end')}
-${Object.entries(parts(state)).map(([kind, bytes], i) => {
-    const [role, letter, name, what] = PARTS[kind];
-    const [left, wide] = [at, (width * bytes) / each];
-    const [lx, ly] = narrow ? [0, y + 44 + i * 24] : [(i * width) / 5, y + 44];
+${kinds.map(([kind, bytes]) => {
+    const [role, , name, what] = PARTS[kind];
+    const [left, wide] = [at, tokens && (width * bytes) / each];
     at += wide;
-    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" fill="${texture(id, role)}" class="sw-context-part" ${ask(`${name}, ${what}: ${count(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${count(tokens)}`, kind)}/>
-${swatch(role, letter, lx, ly)}${write(lx + 28, ly + 15, 'small sw-fill-text', name)}
-${write(narrow ? width : lx + 28, ly + (narrow ? 15 : 35), NUMBER, formatBytes(bytes * tokens), narrow && 'end')}`;
-  })}`;
+    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" fill="${texture(id, role)}" class="sw-context-part" ${ask(`${name}, ${what}: ${count(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${count(tokens)}`, kind)}/>`;
+  })}
+${legend(kinds.map(([kind, bytes]) => [...PARTS[kind].slice(0, 3), formatBytes(bytes * tokens)]), y + 44, place)}`;
 }
 
 /** A panel: heading, grid, lines, and a column to ask at each number of devices.
@@ -105,24 +112,26 @@ function context(state, y, place) {
 
 /** @param {State} state @param {number} y @param {Place} place */
 function time(state, y, place) {
-  const { x, width, id } = place;
+  const { x, narrow, id } = place;
+  const gap = narrow ? 96 : 60;
   const all = Array.from({ length: MAX_DEVICES }, (_, i) => seconds({ ...state, devices: i + 1 }));
-  const end = Math.max(...all.map(({ compute, communication, waiting }) => Math.max(compute + waiting, communication))) || 1;
-  const path = (/** @type {(one: typeof all[0]) => number} */ of) => all.map((one, i) => `L${x(i + 1).toFixed(1)} ${(y + 60 + PLOT * (1 - of(one) / end)).toFixed(1)}`);
-  const line = (/** @type {string[]} */ points, /** @type {string} */ look) => markup`<path d="${points.join('').replace('L', 'M')}" class="sw-context-line sw-${look}"/>`;
-  const work = path((one) => one.compute);
-  const { compute, communication, waiting } = all[state.devices - 1];
-  const sent = 'context-sent sw-stroke-communication';
-  return markup`${[['compute', compute, line(['L0 0', 'h12'], 'stroke-parameters')], ['send', communication, line(['L0 0', 'h12'], sent)], ['wait', waiting, markup`<rect y="-6" width="12" height="12" fill="${texture(id, 'idle')}"/>`]].map(
-    ([name, took, sample], i) => markup`<g transform="translate(${(i * width) / (place.narrow ? 3 : 5)} ${y + 19})">${sample}${write(17, 5, 'small sw-fill-text', name)}${write(17, 23, NUMBER, duration(/** @type {number} */ (took)))}</g>`,
-  )}
+  const end = Math.max(...all.map(([work, send, wait]) => Math.max(work + wait, send))) || 1;
+  const path = (/** @type {number[]} */ values) => values.map((value, i) => `L${x(i + 1).toFixed(1)} ${(y + gap + PLOT * (1 - value / end)).toFixed(1)}`);
+  const line = (/** @type {string[]} */ points, /** @type {unknown} */ look) => markup`<path d="${points.join('').replace('L', 'M')}" ${look}/>`;
+  const [compute, sent, waited] = [path(all.map(([work]) => work)), path(all.map(([, send]) => send)), path(all.map(([work, , wait]) => work + wait))];
+  const now = all[state.devices - 1];
+  return markup`${legend([['parameters', 'F', 'compute'], ['communication', '→', 'send'], ['idle', '–', 'wait']].map((entry, i) => [...entry, duration(now[i])]), y + 12, place)}
 ${panel({
-    y, end, step: unitOf(end)[0], write: duration, gap: 60,
-    head: ['Time of each, one layer', duration(compute + waiting)],
-    lines: markup`<path d="${path((one) => one.compute + one.waiting).concat(work.toReversed()).join('').replace('L', 'M')}" fill="${texture(id, 'idle')}"/>${line(path((one) => one.communication), sent)}${line(work, 'stroke-parameters')}`,
+    y, end, gap, step: unitOf(end)[0], write: duration,
+    head: [`A layer on each${narrow ? '' : ` ${state.hardware[0]}`}`, duration(now[0] + now[2])],
+    lines: [
+      line([...waited, ...compute.toReversed()], markup`fill="${texture(id, 'idle')}"`),
+      line(sent, markup`class="sw-context-line sw-context-sent sw-stroke-communication"`),
+      line(compute, markup`class="sw-context-line sw-stroke-parameters"`),
+    ],
     at: (p) => {
-      const one = all[p - 1];
-      return [one.compute + one.waiting, `each computes ${duration(one.compute)}, sends for ${duration(one.communication)} and waits ${duration(one.waiting)}; links of ${digits(link({ ...state, devices: p })[1] / 1e9)} GB/s`];
+      const [work, send, wait] = all[p - 1].map(duration);
+      return [all[p - 1][0] + all[p - 1][2], `each computes ${work}, sends for ${send} and waits ${wait}; links of ${digits(link({ ...state, devices: p })[1] / 1e9)} GB/s`];
     },
   }, place, state.devices)}`;
 }
@@ -130,9 +139,9 @@ ${panel({
 /** @param {State} state */
 function say(state) {
   const tokens = block(state);
-  const { compute, communication, waiting } = seconds(state);
-  return `${plural(state.devices, 'device')} of ${count(tokens)} tokens: ${count(tokens * state.devices)} tokens of context. For a layer${state.layers ? ', forward and backward,' : ''} each computes ${duration(compute)}, ` +
-    `sends for ${duration(communication)} beside it and waits ${duration(waiting)}; from ${count(hidingBlock(state))} tokens on, a block hides its transfers.`;
+  const [compute, send, wait] = seconds(state).map(duration);
+  return `${plural(state.devices, 'device')} of ${count(tokens)} tokens: ${count(tokens * state.devices)} tokens of context. For a layer${state.layers ? ', forward and backward,' : ''} each computes ${compute}, ` +
+    `sends for ${send} beside it and waits ${wait}; from ${count(hidingBlock(state))} tokens on, a block hides its transfers.`;
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
@@ -148,32 +157,24 @@ export const widget = {
     kv_heads: { kind: 'whole', least: 1, most: MAX_HEADS },
     head_size: { kind: 'one', of: HEAD_SIZES },
     layers: { kind: 'whole', least: 0, most: MAX_LAYERS },
-    cluster: { kind: 'one', of: CLUSTERS },
   },
-  data: ['clusters'],
-  check({ heads, kv_heads: kv, clusters }) {
-    checkClusters(clusters);
-    if (heads % kv) throw new Error(`kv_heads must divide the ${heads} heads, not be ${kv}`);
+  data: ['hardware'],
+  check(state) {
+    checkHardware(state);
+    if (state.heads % state.kv_heads) throw new Error(`kv_heads must divide the ${state.heads} heads, not be ${state.kv_heads}`);
   },
   controls: (state) => [
     ...[
       { name: 'devices', label: 'Devices', stops: DEVICES },
-      { name: 'memory', label: 'Memory for the sequence', stops: MEMORIES, text: formatBytes(state.memory * 1e9) },
+      { name: 'memory', label: 'Memory of each', stops: MEMORIES, text: formatBytes(state.memory * 1e9) },
       { name: 'heads', label: 'Heads', stops: HEADS },
-      { name: 'kv_heads', label: 'Key and value heads', stops: divisors(state.heads) },
-      { name: 'layers', label: 'Layers kept for backward', stops: LAYERS, ...(!state.layers && { text: 'forward only' }) },
+      { name: 'kv_heads', label: 'KV heads', stops: divisors(state.heads) },
+      { name: 'layers', label: 'Layers kept', stops: LAYERS, ...(!state.layers && { text: 'none' }) },
     ].map((range) => {
       const value = /** @type {any} */ (state)[range.name];
       return { kind: /** @type {const} */ ('range'), value, text: String(value), ...range };
     }),
     { kind: 'choice', name: 'head_size', label: 'Head size', value: state.head_size, options: HEAD_SIZES.map((value) => ({ value, text: String(value) })) },
-    {
-      kind: 'select', name: 'cluster', label: 'Devices and links', wide: true, value: state.cluster,
-      options: CLUSTERS.map((value) => {
-        const [, node, , near, , far] = state.clusters[value];
-        return { value, text: `${value}: ${digits(near / 1e9)} GB/s in nodes of ${node}, ${digits(far / 1e9)} between` };
-      }),
-    },
   ],
   change: ({ kv_heads: kv }, name, value) => (name === 'heads' ? { heads: value, kv_heads: divisors(value).findLast((k) => k <= kv) } : { [name]: value }),
   draw,
@@ -181,9 +182,8 @@ export const widget = {
   table: (state) => ({
     caption: `Each device holds ${count(block(state))} tokens of ${count(tokenBytes(state))} bytes: ${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${count(bytes)}`).join(', ')}`,
     head: ['devices', 'tokens', 'compute', 'send', 'wait'],
-    rows: [...new Set([...DEVICES, state.devices])].sort((a, b) => a - b).map((devices) => {
-      const { compute, communication, waiting } = seconds({ ...state, devices });
-      return [devices, count(devices * block(state)), ...[compute, communication, waiting].map(duration)];
-    }),
+    rows: [...new Set([...DEVICES, state.devices])].sort((a, b) => a - b).map((devices) => [
+      devices, count(devices * block(state)), ...seconds({ ...state, devices }).map(duration),
+    ]),
   }),
 };

@@ -9,9 +9,8 @@
  * @property {number} kv_heads
  * @property {number} head_size
  * @property {number} layers that keep their tensors for the backward pass; 0 counts a forward pass alone
- * @property {string} cluster
- * @property {Record<string, number[]>} clusters of each, FLOP/s of a device, devices in a node, and seconds a hop and
- *   bytes/s of the link inside a node and of the one out of it
+ * @property {[name: string, ...numbers: number[]]} hardware name of a device, its FLOP/s, devices in a node, and seconds
+ *   a hop and bytes/s of the link inside a node and of the one out of it
  */
 
 export const MAX_DEVICES = 64;
@@ -19,11 +18,10 @@ export const MAX_MEMORY = 64;
 export const MAX_HEADS = 128;
 export const MAX_LAYERS = 128;
 export const HEAD_SIZES = [64, 128, 256];
-export const CLUSTERS = ['A100', 'H100'];
 export const DEVICES = [...Array.from({ length: 16 }, (_, i) => i + 1), 20, 24, 28, 32, 40, 48, 56, 64];
-export const MEMORIES = [0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+export const MEMORIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8, 16, 32, 40, 64];
 export const HEADS = [8, 16, 24, 32, 40, 48, 64, 96, 128];
-export const LAYERS = [0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128];
+export const LAYERS = [0, 1, 2, 4, 8, 16, 32, 64, 96, 128];
 
 /** @param {number} heads */
 export const divisors = (heads) => Array.from({ length: heads }, (_, i) => i + 1).filter((k) => heads % k === 0);
@@ -41,45 +39,37 @@ export const tokenBytes = (state) => Object.values(parts(state)).reduce((sum, by
 /** Tokens on a device. @param {State} state */
 export const block = (state) => Math.floor(Math.round(state.memory * 1e9) / tokenBytes(state));
 
-/** Throws unless Python hands over the numbers of every cluster. @param {unknown} clusters */
-export function checkClusters(clusters) {
-  const right = (/** @type {any} */ numbers) => Array.isArray(numbers) && numbers.length === 6 && numbers.every((n) => Number.isFinite(n) && n > 0);
-  if (!CLUSTERS.every((name) => right(/** @type {any} */ (clusters)?.[name]))) throw new Error('clusters must have six numbers for each name');
+/** Throws unless Python hands over a device and its links. @param {State} state */
+export function checkHardware({ hardware }) {
+  const right = (/** @type {unknown} */ part, /** @type {number} */ i) => (i ? Number.isFinite(part) && Number(part) > 0 : typeof part === 'string');
+  if (!Array.isArray(hardware) || hardware.length !== 7 || !hardware.every(right)) throw new Error('hardware must be a name and six numbers');
 }
 
 /** Seconds a hop and bytes/s of the slowest link between neighbours. @param {State} state */
-export function link({ cluster, devices, clusters }) {
-  const [, node, ...links] = clusters[cluster];
-  return devices > node ? links.slice(2) : links;
-}
+export const link = ({ devices, hardware: [, , node, ...links] }) => links.slice(devices > node ? 2 : 0);
 
-/** FLOP/s of a device. @param {State} state */
-const flops = ({ cluster, clusters }) => clusters[cluster][0];
-
-/** Seconds of one device and layer; it waits for what its work does not hide. @param {State} state */
+/** What one device does for a layer, in seconds: computes, sends, and waits for what its work does not hide.
+ * @param {State} state @returns {number[]} */
 export function seconds(state) {
-  const { devices: p, heads, kv_heads: kv, head_size: d, layers } = state;
+  const { devices: p, heads, kv_heads: kv, head_size: d, layers, hardware } = state;
   const c = block(state);
   const [latency, rate] = link(state);
-  const work = (4 * heads * d * c * c) / flops(state);
+  const work = (4 * heads * d * c * c) / hardware[1];
   const keys = (4 * kv * d * c) / rate;
-  if (p === 1 || c === 0) return { compute: (layers ? 3.5 : 1) * p * work, communication: 0, waiting: 0 };
+  const compute = (layers ? 3.5 : 1) * p * work;
+  if (p === 1 || c === 0) return [compute, 0, 0];
   const send = latency + keys;
   const wait = Math.max(0, send - work);
-  if (!layers) return { compute: p * work, communication: (p - 1) * send, waiting: (p - 1) * wait };
+  if (!layers) return [compute, (p - 1) * send, (p - 1) * wait];
   const [back, home] = [2 * latency + 3 * keys, latency + 2 * keys];
-  return {
-    compute: 3.5 * p * work,
-    communication: (p - 1) * (send + back) + home,
-    waiting: (p - 1) * (wait + Math.max(0, back - 2 * work)) + home,
-  };
+  return [compute, (p - 1) * (send + back) + home, (p - 1) * (wait + Math.max(0, back - 2 * work)) + home];
 }
 
 /** The fewest tokens on a device whose work hides a step's transfer: the root of 4Hdc²/F = A + 4Kdc/B (in training
  * 1½ times the bytes). @param {State} state */
 export function hidingBlock(state) {
+  const { heads, kv_heads: kv, head_size: d, layers, hardware: [, flops] } = state;
   const [latency, rate] = link(state);
-  const bytes = ((state.layers ? 1.5 : 1) * flops(state) * state.kv_heads) / (rate * state.heads);
-  const start = (latency * flops(state)) / (state.heads * state.head_size);
-  return Math.ceil((bytes + Math.sqrt(bytes * bytes + start)) / 2);
+  const bytes = ((layers ? 1.5 : 1) * flops * kv) / (rate * heads);
+  return Math.ceil((bytes + Math.sqrt(bytes * bytes + (latency * flops) / (heads * d))) / 2);
 }

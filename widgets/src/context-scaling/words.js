@@ -13,9 +13,9 @@ export const prompts = [
 
 /** @param {State} state */
 export function alt(state) {
-  const { compute, communication, waiting } = seconds(state);
+  const [compute, send, wait] = seconds(state).map(duration);
   const tokens = block(state);
   return `${plural(state.devices, 'device')} in a ring attend to ${(state.devices * tokens).toLocaleString('en-US')} tokens. Each holds ${formatBytes(state.memory * 1e9)}: ` +
     `${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${formatBytes(bytes * tokens)}`).join(', ')}. ` +
-    `For a layer each computes ${duration(compute)}, sends for ${duration(communication)} and waits ${duration(waiting)}; context and time grow with the number of devices`;
+    `For a layer each computes ${compute}, sends for ${send} and waits ${wait}; context and time grow with the number of devices`;
 }

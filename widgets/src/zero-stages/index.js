@@ -1,11 +1,10 @@
 // The stages of ZeRO: who holds what, what a stage leaves on a device, and the collectives of one step.
-import { NAMES } from '../memory-budget/index.js';
 import { ask } from '../shared/ask.js';
 import { digits, formatBytes, formatCount, plural } from '../shared/format.js';
 import { swatch, texture, textures, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
-  BYTES, DEVICES, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, STAGES, collectives, drawn, isSlice, kept, saving, sentBytes, shares,
+  BYTES, DEVICES, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, NAMES, PARAMS, PARTS, STAGES, collectives, drawn, isSlice, kept, saving, sentBytes, shares,
 } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
@@ -78,7 +77,7 @@ ${split && from !== undefined && !isSlice(state, part, from) && markup`<rect x="
 /** @param {State} state @param {Part} part @param {number} y @param {Place} place */
 function legendRow(state, part, y, { width, narrow }) {
   const bytes = formatBytes(kept(state)[part]);
-  const share = `${BYTES[part]} bytes each, ${isSlice(state, part) ? `a slice of 1/${count(state.devices)}` : 'a copy'} on every device`;
+  const share = `${BYTES[part]} bytes each, ${isSlice(state, part) ? `1/${count(state.devices)}` : 'a copy'} per device`;
   return markup`${badge(part, 0, y)}<g ${ask(`${NAMES[part]}: ${share}: ${bytes}`, part)}>${write(28, y + 15, 'body sw-fill-text', NAMES[part])}
 ${!narrow && write(180, y + 15, MUTED, share)}${write(width, y + 15, 'body sw-number sw-fill-text', bytes, 'end')}</g>`;
 }
@@ -99,17 +98,20 @@ ${write(x, y + 58, `${narrow ? 'tiny' : 'small'} sw-number sw-fill-muted`, narro
 function timeline(state, y, { width, narrow, left: margin }) {
   const left = narrow ? 24 : margin;
   const unit = (width - left) / 7;
-  const box = (/** @type {number} */ phase, /** @type {number} */ top, /** @type {number} */ height, /** @type {string} */ role, /** @type {string[]} */ lines) => {
-    const [, , from, long] = PHASES[phase];
-    return markup`<rect x="${left + from * unit}" y="${top}" width="${long * unit - 4}" height="${height}" rx="4" class="sw-zero-phase sw-fill-${role}"/>
-${lines.map((line, i) => write(left + from * unit + (narrow ? 4 : 8), top + 18 + i * 16, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role}`, line))}`;
-  };
-  return markup`${write(0, y + 12, MUTED, 'One step')}${write(width, y + 12, NUMBER, `each sends ${formatBytes(sentBytes(state))}`, 'end')}
-${PHASES.map(([name, part], i) => markup`<g ${ask(`${name}: each device ${i < 2 ? 'on its own part of the batch' : `updates ${state.step ? 'its slice, Ψ/N' : 'all Ψ'} parameters`}`, name)}>${box(i, y + 20, 28, ROLES[part], [name])}</g>`)}
-${badge('params', 0, y + 62)}${badge('grads', 0, y + 106)}
-${collectives(state.step).map(({ phase, op, part, trips }) => {
+  /** @type {[phase: number, top: number, role: string, text: string, ...lines: string[]][]} */
+  const boxes = PHASES.map(([name, part], i) => [i, 20, ROLES[part], `: each device ${i < 2 ? 'on its own part of the batch' : `updates ${state.step ? 'its slice, Ψ/N' : 'all Ψ'} parameters`}`, name]);
+  for (const { phase, op, part, trips } of collectives(state.step)) {
     const bytes = formatBytes(sentBytes(state, state.step, trips));
-    return markup`<g ${ask(`${op} of ${NAMES[part]}${state.step > 2 ? ', layer by layer' : ''}: each device sends ${trips > 1 ? trips : ''}Ψ(N−1)/N · 2 bytes = ${bytes}`, op + phase)}>${box(phase, y + (part === 'params' ? 52 : 96), 40, 'communication', [op, `${narrow ? '' : '→ '}${bytes}`])}</g>`;
+    const text = ` of ${NAMES[part]}${state.step > 2 ? ', layer by layer' : ''}: each device sends ${trips > 1 ? trips : ''}Ψ(N−1)/N · 2 bytes = ${bytes}`;
+    boxes.push([phase, part === 'params' ? 52 : 96, 'communication', text, op, `${narrow ? '' : '→ '}${bytes}`]);
+  }
+  return markup`${write(0, y + 12, MUTED, 'One step')}${write(width, y + 12, NUMBER, `each sends ${formatBytes(sentBytes(state))}`, 'end')}
+${badge('params', 0, y + 62)}${badge('grads', 0, y + 106)}
+${boxes.map(([phase, top, role, text, ...lines]) => {
+    const [, , from, long] = PHASES[phase];
+    const x = left + from * unit;
+    return markup`<g ${ask(lines[0] + text, lines[0] + phase)}><rect x="${x}" y="${y + top}" width="${long * unit - 4}" height="${16 + 12 * lines.length}" rx="4" class="sw-zero-phase sw-fill-${role}"/>
+${lines.map((line, i) => write(x + (narrow ? 4 : 8), y + top + 18 + i * 16, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role}`, line))}</g>`;
   })}`;
 }
 

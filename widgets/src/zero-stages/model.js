@@ -5,6 +5,7 @@ import { PARTS, breakdown, isSplit } from '../memory-budget/model.js';
 /** @typedef {{ params: number, devices: number, step: number }} State `step` is the stage */
 /** @typedef {import('../memory-budget/model.js').Part} Part */
 
+export const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state' };
 export const BYTES = { name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: '' };
 export const ELEMENT = 2; // bytes of what travels: 16-bit weights and gradients
 

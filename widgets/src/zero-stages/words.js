@@ -1,7 +1,6 @@
 // What stands around the drawing: questions that it answers, and its name as an ordinary image.
-import { NAMES } from '../memory-budget/index.js';
 import { formatBytes, formatCount, plural } from '../shared/format.js';
-import { PARTS, collectives, kept, sentBytes } from './model.js';
+import { NAMES, PARTS, collectives, kept, sentBytes } from './model.js';
 
 export const prompts = [
   'Go from stage 0 to stage 3. At which step do the bytes on a device fall most, and at which do the bytes sent rise?',
