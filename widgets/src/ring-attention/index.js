@@ -62,7 +62,7 @@ ${write(x, bytes + (narrow ? 50 : 30), MUTED, 'P − 1 blocks of K and V', !narr
 
 /** @param {Run} run @param {number} step */
 function verdict(run, step) {
-  if (step === run.devices) return `✓ |ring − full| ≤ ${run.error.toExponential(1)}`;
+  if (step === run.devices) return `max |ring − full| ${run.error.toExponential(1)}`;
   return step ? `busiest now: ${big(Math.max(...run.held[step - 1].map((block, device) => run.pairs[device][block])))} pairs` : 'nothing absorbed yet';
 }
 
