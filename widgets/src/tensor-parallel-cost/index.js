@@ -1,0 +1,94 @@
+// Three panels over the number of devices: parameters fall, bytes rise to a ceiling, and all-reduces take over.
+import { duration } from '../context-scaling/index.js';
+import { ask } from '../shared/ask.js';
+import { digits, formatBytes, plural } from '../shared/format.js';
+import { texture, textures, write } from '../shared/svg.js';
+import { markup } from '../shared/text.js';
+import { CLUSTERS, DEVICES, MAX_TOKENS, MAX_WIDTH, MIN_WIDTH, TOKENS, WIDTHS, cost } from './model.js';
+
+/** @typedef {import('./model.js').State} State */
+
+const [PLOT, PANEL] = [72, 132];
+const ALL = [...DEVICES, Infinity];
+const SMALL = 'small sw-number sw-fill-';
+const count = (/** @type {number} */ n) => n.toLocaleString('en-US');
+export const compact = (/** @type {number} */ n) => n.toLocaleString('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
+export const percent = (/** @type {number} */ share) => `${digits(100 * share)} %`;
+const at = (/** @type {State} */ state, devices = 1) => cost({ ...state, devices });
+
+/** Role, title, quantity, how it is written, its largest value, and why it is what it is. */
+const PANELS = /** @type {const} */ ([
+  ['parameters', 'Parameters of a layer, on each device', 'params', compact, '(12d² + 7d)/N of split matrices and biases, and 6d of LayerNorms and row biases that all have'],
+  ['communication', 'Bytes that each device sends', 'bytes', formatBytes, '4 all-reduces of 2(N−1)/N · tokens · d · 2 B'],
+  ['communication', 'Share of the time in all-reduces', 'share', percent, '4 all-reduces of 2(N−1) hops and of the bytes, over these and 72d² · tokens/N FLOPs of matrix products'],
+]);
+
+/** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
+function draw(state, { width, id }) {
+  const narrow = width < 560;
+  const [pitch, now, bottom] = [width / ALL.length, cost(state), 36 + PANELS.length * PANEL];
+  const { node } = state.clusters[state.cluster];
+  const inside = (1 + Math.log2(node)) * pitch;
+  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 52}" width="${width}" height="${bottom + 52}" role="group" aria-label="Cost of tensor parallelism by devices">
+${textures(id, ['parameters', 'communication'])}
+${write(0, 24, 'large sw-fill-text', markup`${compact(now.params)}<tspan class="sw-body" dx="6">parameters on each${!narrow && ' device'}</tspan>`)}
+${!narrow && write(width, 24, 'body sw-strong sw-fill-text', `${percent(now.share)} of the time in all-reduces`, 'end')}
+${PANELS.map(([role, title, key, text, why], i) => {
+    const base = 36 + (i + 1) * PANEL;
+    const most = Math.max(...ALL.map((devices) => at(state, devices)[key]));
+    return markup`${write(0, base - PLOT - 28, `${SMALL}muted`, title)}${narrow && write(width, base - PLOT - 8, `${SMALL}text sw-strong`, text(now[key]), 'end')}
+<path d="M${inside} ${base}v${-PLOT}" class="sw-tpcost-open sw-line sw-stroke-muted"/>
+${ALL.map((devices, column) => {
+      const value = at(state, devices)[key];
+      const [x, height, chosen] = [(column + 0.5) * pitch, Math.max(1.5, (PLOT * value) / most), devices === state.devices];
+      const bar = pitch - (narrow ? 8 : 24);
+      return markup`<g ${ask(`${devices < Infinity ? plural(devices, 'device') : 'Ever more devices'}: ${text(value)}. ${why}.`, `${key}${devices}`)}><rect x="${x - bar / 2}" y="${base - height}" width="${bar}" height="${height}" fill="${chosen ? texture(id, role) : 'transparent'}" stroke-width="1.5" class="sw-stroke-${devices < Infinity ? role : 'muted'} ${devices === Infinity && 'sw-tpcost-open'}"/>
+${!narrow && write(x, base - height - 6, `${SMALL}text ${chosen && 'sw-strong'}`, text(value), 'middle')}</g>`;
+    })}<path d="M0 ${base}H${width}" class="sw-line sw-stroke-rule"/>`;
+  })}
+${ALL.map((devices, column) => write((column + 0.5) * pitch, bottom + 20, `${SMALL}text ${devices === state.devices && 'sw-strong'}`, devices < Infinity ? devices : '∞', 'middle'))}
+${write(inside - 8, bottom + 44, `${SMALL}muted`, `${narrow ? '' : 'devices in '}one node`, 'end')}${write(inside + 8, bottom + 44, `${SMALL}muted`, 'several nodes')}
+</svg>`;
+}
+
+/** @param {State} state */
+function say(state) {
+  const { devices, clusters, cluster } = state;
+  const { params, bytes, compute, allReduces } = cost(state);
+  return `${plural(devices, 'device')}: each keeps ${compact(params)} of the layer’s ${compact(at(state).params)} parameters and sends ${formatBytes(bytes)} for a micro-batch, ` +
+    `of at most ${formatBytes(at(state, Infinity).bytes)}. Its matrix products take ${duration(compute)}, its four all-reduces ${duration(allReduces)}${devices > clusters[cluster].node ? ', as the ring leaves the node' : ''}.`;
+}
+
+/** @type {import('../shared/types.d.ts').Widget<State>} */
+export const widget = {
+  name: 'TensorParallelCost',
+  className: 'sw-tpcost',
+  title: 'Cost of tensor parallelism',
+  addressKey: 'tpcost',
+  fields: {
+    devices: { kind: 'one', of: DEVICES },
+    d_model: { kind: 'whole', least: MIN_WIDTH, most: MAX_WIDTH },
+    tokens: { kind: 'whole', least: 1, most: MAX_TOKENS },
+    cluster: { kind: 'one', of: CLUSTERS },
+  },
+  data: ['clusters'],
+  check({ d_model }) {
+    if (d_model % 64) throw new Error(`d_model must be a multiple of 64, not ${d_model}`);
+  },
+  controls: ({ devices, d_model, tokens, cluster }) => [
+    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: count(devices) },
+    { kind: 'range', name: 'd_model', label: 'd_model', stops: WIDTHS, value: d_model, text: count(d_model) },
+    { kind: 'range', name: 'tokens', label: 'Tokens', stops: TOKENS, value: tokens, text: count(tokens) },
+    { kind: 'choice', name: 'cluster', label: 'Cluster', value: cluster, options: CLUSTERS.map((name) => ({ value: name, text: name })) },
+  ],
+  draw,
+  say,
+  table: (state) => ({
+    caption: `A layer of ${count(state.d_model)} with ${count(state.tokens)} tokens, ${state.cluster}`,
+    head: ['devices', 'parameters', 'bytes sent', 'matrix products', 'all-reduces', 'share'],
+    rows: DEVICES.map((devices) => {
+      const { params, bytes, compute, allReduces, share } = at(state, devices);
+      return [devices, count(params), formatBytes(bytes), duration(compute), duration(allReduces), percent(share)];
+    }),
+  }),
+};
