@@ -36,7 +36,8 @@ function verdict(state) {
   const [compute, , waiting] = seconds(state);
   if (!block(state)) return '✕ no room for a token';
   if (state.devices === 1) return 'nothing travels';
-  return block(state) < hidingBlock(state) ? `✕ waits ${digits((100 * waiting) / (compute + waiting))} % of the time` : state.layers ? '✓ hidden but the last hop' : '✓ transfers hidden';
+  if (block(state) < hidingBlock(state)) return `✕ waits ${digits((100 * waiting) / (compute + waiting))} % of the time`;
+  return state.layers ? '✓ hidden but the last hop' : '✓ transfers hidden';
 }
 
 /** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
@@ -72,7 +73,7 @@ function holds(state, y, place) {
   const [tokens, each, layers] = [block(state), tokenBytes(state), state.layers];
   const kinds = Object.entries(parts(state));
   let at = 0;
-  return markup`${write(0, y - 8, MUTED, narrow ? 'Each holds' : `Each device holds, ${layers ? `training ${plural(layers, 'layer')}` : 'going forward'}`)}
+  return markup`${write(0, y - 8, MUTED, narrow ? 'Each holds' : `Each device holds in ${layers ? `training ${plural(layers, 'layer')}` : 'a forward pass'}`)}
 ${write(width, y - 8, NUMBER, `${compact(tokens)} tokens × ${formatBytes(each)}`, 'end')}
 ${kinds.map(([kind, bytes]) => {
     const [role, , name, what] = PARTS[kind];
@@ -94,7 +95,7 @@ ${ticks(end / step, 3).map((n) => markup`<path d="M0 ${level(n * step)}H${width}
 ${lines}<path d="M${x(chosen)} ${base - PLOT}v${PLOT}" class="sw-line sw-stroke-muted"/>
 ${shown.map((p) => {
     const [value, text] = at(p);
-    return markup`<g ${ask(`${plural(p, 'device')}: ${text}`, `${head[0]}${p}`)}><rect x="${x(p) - 6}" y="${base - PLOT}" width="12" height="${PLOT}" class="sw-context-hit"/><circle cx="${x(p)}" cy="${level(value)}" r="${p === chosen ? 5 : 2.5}" class="sw-fill-text"/></g>`;
+    return markup`<g ${ask(`${plural(p, 'device')}: ${text}`, head[0][0] + p)}><rect x="${x(p) - 6}" y="${base - PLOT}" width="12" height="${PLOT}" class="sw-context-hit"/><circle cx="${x(p)}" cy="${level(value)}" r="${p === chosen ? 5 : 2.5}" class="sw-fill-text"/></g>`;
   })}`;
 }
 
