@@ -45,7 +45,7 @@ test('the point beyond the plot is an arrow at its top; one stage has no bubble'
   assert.match(drawn({ stages: 64, microbatches: 3 }), /data-key="idealpoint"[^>]*><path/);
   assert.match(drawn(), /data-key="idealpoint"[^>]*><circle/);
   assert.equal(names(drawn({ stages: 1 })).some(([key]) => key === 'idle'), false);
-  assert.match(drawn({ stages: 1 }), />0 %<tspan/);
+  assert.match(drawn({ stages: 1 }), />0 % <tspan/);
 });
 
 test('every extreme is drawn with finite numbers, inside its width', () => {

@@ -44,11 +44,11 @@ test('a step is a time at which something ends, and past the last is the last', 
 });
 
 test('cells are drawn when they have begun, and those that run are cut off now', () => {
-  assert.equal(count(drawn(state({ step: 0 })), /class="sw-schedule-cell"/g), 0);
-  assert.equal(count(drawn(state()), /class="sw-schedule-cell"/g), 64);
+  assert.equal(count(drawn(state({ step: 0 })), /class="sw-schedule-cell/g), 0);
+  assert.equal(count(drawn(state()), /class="sw-schedule-cell/g), 64);
   const cut = state({ policy: 'own', cells: own, step: 2 }); // time 2: two have ended, one runs
-  assert.equal(count(drawn(cut), /class="sw-schedule-cell"/g), 3);
-  const [end, running] = [/<path d="M([\d.]+) 88V/, /F0-1"[^>]*>\n<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"/]
+  assert.equal(count(drawn(cut), /class="sw-schedule-cell/g), 3);
+  const [end, running] = [/<path d="M([\d.]+) 88V/, /data-key="F0-1"[^>]* x="([\d.]+)" y="[\d.]+" width="([\d.]+)"/]
     .map((what) => drawn(cut).match(what)?.slice(1).map(Number) ?? []);
   assert.ok(Math.abs(end[0] - (running[0] + running[1] + 0.75)) < 0.02, `${end} ${running}`);
 });
@@ -98,7 +98,7 @@ test('the whole is said with bubble and peaks, a step with what ended', () => {
   assert.equal(plain(widget.say(state({ stages: 1, policy: 'gpipe' }))), 'GPipe: 1 stage, 8 micro-batches; makespan 24, of which devices idle 0 %. Device 0 holds at most 8.');
   assert.equal(plain(widget.say(state({ step: 0 }))), 'Time 0 of 33: nothing has run. Device 0 holds 0 micro-batches.');
   assert.equal(plain(widget.say(state({ step: 3 }))), 'Time 3 of 33: F2 on device 0, F1 on device 1, F0 on device 2 ended. Device 0 holds 3 micro-batches.');
-  assert.match(widget.say(state({ policy: 'own', cells: own })), /^Yours: 2\u00a0stages, 2\u00a0micro-batches; makespan 10/);
+  assert.match(plain(widget.say(state({ policy: 'own', cells: own }))), /^Yours: 2 stages, 2 micro-batches; makespan 10/);
   assert.deepEqual([0, 3, 4, END].map((step) => widget.phase?.(state({ step }))), ['-1', '0', '1', '1']);
 });
 

@@ -39,7 +39,7 @@ function draw(state, { width, id }) {
   const rows = top + tall + 64;
   return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${rows + 112}" width="${width}" height="${rows + 112}" role="group" aria-label="Bubble by micro-batches">
 ${textures(id, ['parameters', 'gradients', 'idle'])}
-${write(0, 24, 'large sw-number sw-fill-text', markup`${known.total[2]}<tspan class="sw-body" dx="6">of the time idle</tspan>`)}
+${write(0, 24, 'large sw-number sw-fill-text', markup`${known.total[2]} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', `${plural(state.stages, 'stage')}, M = ${state.microbatches}`, !narrow && 'end')}
 ${device(state, id, bar, width)}
 ${write(0, bar + 50, MUTED, `Device 0: ${narrow ? 'M F, 2(P − 1) idle, M B' : 'M forwards, 2(P − 1) slots without work, M backwards'}`)}

@@ -22,11 +22,11 @@ const MUTED = 'small sw-number sw-fill-muted';
 const NUMBER = 'small sw-number sw-fill-text';
 
 /** A reader's times may be anything. @param {number} time */
-const number = (time) => Number(time.toFixed(3)).toLocaleString('en-US');
+const number = (time) => String(Number(time.toFixed(3)));
 /** @param {number} share @param {number} [decimals] */
 const percent = (share, decimals = 1) => `${Number((100 * share).toFixed(decimals))}\u00a0%`;
 /** @param {number} count */
-const microbatchCount = (count) => plural(count, 'micro-batch', 'micro-batches');
+const microbatchCount = (count) => `${count} micro-batch${count === 1 ? '' : 'es'}`;
 /** @param {Cell} cell */
 const label = ({ op, microbatch }) => `${op}${microbatch}`;
 /** @param {Cell} cell */
@@ -43,7 +43,7 @@ function layout({ rows, makespan }, width, id) {
     id, width, narrow, left, end, row, top, axis, panel,
     base: row / 2 + (narrow ? 4 : 5), // of a label in a row
     bottom: panel + rows.length * (row + GAP) - GAP,
-    x: (/** @type {number} */ time) => left + (time / makespan) * (end - left),
+    x: (/** @type {number} */ time) => left + Math.round((100 * time * (end - left)) / makespan) / 100,
     y: (/** @type {number} */ stage) => top + stage * (row + GAP),
   };
 }
@@ -60,10 +60,10 @@ function draw(state, { width, id, from }) {
   const before = from === undefined ? time : now({ ...state, step: from });
   const view = { place, time, before };
   const texts = { F: labels(run, 'F', place), B: labels(run, 'B', place) };
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 4}" width="${width}" height="${bottom + 4}" role="group" aria-label="Devices by time">
+  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 4}" width="${width}" height="${bottom + 4}" role="group" aria-label="Devices by time" style="--head:url(#${id}-head)">
 ${textures(id, ['parameters', 'gradients', 'activations', 'idle'])}
 <defs><marker id="${id}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
-${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)}<tspan class="sw-body" dx="6">of the time idle</tspan>`)}
+${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-number sw-strong sw-fill-text', `makespan ${number(run.makespan)}`, !narrow && 'end')}
 ${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}
 ${run.rows.map((row, stage) => markup`${track(stage, y(stage), place)}
@@ -98,14 +98,17 @@ function drawCell(cell, { place: { id, x, y, row, base }, time, before }, text) 
   const { op, stage, microbatch, start, end, held: count } = cell;
   const [role, word] = KINDS[op];
   const [left, top, full, stop] = [x(start), y(stage), x(end) - x(start), Math.min(end, time)];
-  const gap = Math.min(1.5, full / 5);
+  const [gap, inset] = [Math.min(1.5, full / 5), Math.min(8, full / 3)];
   const grown = Math.max(0, before - start) / (stop - start);
   const [message] = cell.needs;
-  return markup`<g class="sw-schedule-cell" ${ask(
-    `${word} of micro-batch ${microbatch} on device ${stage}, ${span(start, end)}. It needs ${needs(cell)}. The device holds ${microbatchCount(count)}${op === 'B' ? `, then ${count - 1}` : ''}.`, `${label(cell)}-${stage}`)}>
-<rect x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" fill="${texture(id, role)}"${grown < 1 && markup` class="sw-schedule-new" style="--from:${grown}"`}/>
-${end <= time && text(cell, left + full / 2, top + base)}</g>
-${message && markup`<g class="sw-schedule-needs"><path d="${cell.needs.map((need) => markup`M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}" class="sw-line sw-stroke-text"/><path d="M${x(message.end)} ${y(message.stage) + row / 2}L${left} ${top + row / 2}" marker-end="url(#${id}-head)" class="sw-line sw-stroke-communication"/></g>`}`;
+  const height = message?.stage === stage ? row - 4 : row / 2; // under the names, where it passes others
+  const name = end <= time && text(cell, left + full / 2, top + base);
+  const mark = markup`class="sw-schedule-cell${grown < 1 && ' sw-schedule-new'}"${grown < 1 && markup` style="--from:${grown}"`} ${ask(
+    `${word} of micro-batch ${microbatch} on device ${stage}, ${span(start, end)}. It needs ${needs(cell)}. The device holds ${microbatchCount(count)}${op === 'B' ? `, then ${count - 1}` : ''}.`, `${label(cell)}-${stage}`)}`;
+  const box = (/** @type {unknown} */ extra) => markup`<rect ${extra} x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" fill="${texture(id, role)}"/>`;
+  // A group where there is a name to hold, and no more: the largest schedules have a thousand of these.
+  return markup`${name ? markup`<g ${mark}>${box('')}${name}</g>` : box(mark)}
+${message && markup`<path class="sw-schedule-needs" d="${cell.needs.map((need) => `M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}M${x(message.end) - inset} ${y(message.stage) + height}L${left + inset} ${top + height}"/>`}`;
 }
 
 /** Gaps of a device so far, each with the cell that ends it. @param {Cell[]} row @param {number} makespan @param {number} time */
@@ -146,7 +149,7 @@ function held({ rows, peaks, microbatches }, stage, { place, time, before }) {
   const level = (/** @type {number} */ count) => bottom - (count / microbatches) * row;
   const changes = rows[stage].map(({ op, start, end, held: count }) => (op === 'F' ? [start, count] : [end, count - 1]));
   /** @param {number} from @param {number} to @param {unknown} [moves] */
-  const area = (from, to, moves) => markup`<path d="M${x(from)} ${bottom}V${level(changes.findLast(([at]) => at <= from)?.[1] ?? 0)}${changes.filter(([at]) => at > from && at < to).map(([at, count]) => markup`H${x(at)}V${level(count)}`)}H${x(to)}V${bottom}z" fill="${texture(id, 'activations')}"${moves}/>`;
+  const area = (from, to, moves) => markup`<path d="M${x(from)} ${bottom}V${level(changes.findLast(([at]) => at <= from)?.[1] ?? 0)}${changes.filter(([at]) => at > from && at < to).map(([at, count]) => `H${x(at)}V${level(count)}`)}H${x(to)}V${bottom}z" fill="${texture(id, 'activations')}"${moves}/>`;
   const first = rows[stage].find((cell) => cell.held === peaks[stage])?.start;
   return markup`${track(stage, top, place)}
 <g ${ask(`Device ${stage} holds activations of ${microbatchCount(heldAt(rows[stage], time))} at time ${number(time)}, and of at most ${peaks[stage]}, from time ${number(first ?? 0)}.`, `h${stage}`)}>${area(0, before)}${time > before && area(before, time, markup` class="sw-schedule-new" style="--from:0"`)}${write(width, top + base, `${NUMBER} sw-strong`, peaks[stage], 'end')}</g>`;

@@ -120,11 +120,19 @@ export function analyse(slots) {
   };
 }
 
+/** The last run that was asked for: playing asks for one again and again. @type {[what: unknown, run: Run] | undefined} */
+let last;
+
 /** The schedule that the traits ask for, and the step within it. @param {Traits} traits @returns {State} */
 export function derive(traits) {
-  const own = traits.policy === OWN;
-  if (own) checkOwn(traits.cells);
-  const run = analyse(own ? traits.cells : schedule(traits));
+  const { policy, stages, microbatches, backward_cost, cells } = traits;
+  const own = policy === OWN;
+  const what = own ? cells : [policy, stages, microbatches, backward_cost].join();
+  if (last?.[0] !== what) {
+    if (own) checkOwn(cells);
+    last = [what, analyse(own ? cells : schedule(traits))];
+  }
+  const [, run] = last;
   return { ...traits, run, stages: run.rows.length, microbatches: run.microbatches, step: Math.min(traits.step, run.times.length) };
 }
 
