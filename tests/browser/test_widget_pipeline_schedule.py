@@ -1,0 +1,95 @@
+"""PipelineSchedule in a browser: labels apart, cells that grow with time, and dependencies."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from drawings import drawn_page, meeting_labels
+from playwright.sync_api import Browser, expect
+
+from shardwise.pipeline import pipeline_schedule
+from shardwise_widgets import PipelineSchedule
+from shardwise_widgets.base import built
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXTREMES = [
+    PipelineSchedule(policy, stages, microbatches, cost, step)
+    for policy, stages, microbatches, cost, step in itertools.product(
+        ("gpipe", "1f1b"), (1, 8), (1, 8, 32), (1, 3), (7, 512)
+    )
+] + [
+    PipelineSchedule.from_schedule(
+        pipeline_schedule(4, 6, "1f1b", forward_cost=[7, 900, 0.125, 33.3], latency=0.1), step=step
+    )
+    for step in (0, 5, 512)
+]
+
+
+@pytest.mark.parametrize("width", [256, 559, 560, 728])
+def test_no_label_meets_another(browser: Browser, width: int) -> None:
+    with drawn_page(browser, EXTREMES, "pipeline-schedule", width) as page:
+        assert meeting_labels(page) == []
+
+
+def test_cells_and_what_is_held_grow_up_to_the_line_of_now(browser: Browser) -> None:
+    widgets = [PipelineSchedule("1f1b", 4, 8, 1.5, step=9)]
+    with drawn_page(browser, widgets, "pipeline-schedule", 640, moving=True) as page:
+        found = page.evaluate(
+            """() => {
+              const right = (element) => element.getBoundingClientRect().right;
+              const motions = document.getAnimations();
+              const at = (time) => {
+                for (const motion of motions) motion.currentTime = time;
+                return motions.map((motion) => right(motion.effect.target));
+              };
+              for (const motion of motions) motion.pause();
+              const names = motions.map((motion) => motion.animationName);
+              return { names, first: at(0), last: at(300) };
+            }"""
+        )
+    line = found["names"].index("sw-schedule-move")
+    assert found["names"].count("sw-schedule-grow") > 4
+    for ends in (found["first"], found["last"]):
+        assert ends == pytest.approx([ends[line]] * len(ends), abs=2.5), "nothing is ahead of now"
+    assert found["last"][line] > found["first"][line] + 2
+
+
+def test_a_cell_that_is_asked_points_at_what_it_needs(browser: Browser, tmp_path: Path) -> None:
+    widget = PipelineSchedule("1f1b", backward_cost=2)
+    mount = re.search(r"````\{=html\}\n(.*?)\n````", widget.book_markdown(), re.DOTALL)
+    assert mount is not None
+    (tmp_path / "page.html").write_text(
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>Schedule</title>"
+        f"<style>{built('look.css')}{built('widgets.css')}</style>"
+        f"<main>{mount[1]}</main>{built('page.html')}",
+        encoding="utf-8",
+    )
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    shown = page.locator(".sw-schedule-needs:visible")
+    expect(shown).to_have_count(0)
+    page.locator('[data-key="B1-1"]').hover()
+    expect(page.locator(".sw-asked")).to_contain_text("It needs B1 of device 2 (ended at")
+    expect(shown).to_have_count(1)
+    page.locator('[data-key="B1-1"]').focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".sw-asked")).to_contain_text("on device 2")
+    expect(shown).to_have_count(1)
+    boxes = [
+        box
+        for key in ("B1-2", "F1-1")
+        if (box := page.locator(f'[data-key="{key}"]').bounding_box()) is not None
+    ]
+    page.locator('[data-key="B1-1"]').focus()
+    pointer = shown.bounding_box()
+    assert pointer is not None
+    assert pointer["x"] == pytest.approx(min(box["x"] for box in boxes), abs=5)
+    assert pointer["y"] + pointer["height"] == pytest.approx(
+        max(box["y"] + box["height"] for box in boxes), abs=5
+    )
+    page.close()
