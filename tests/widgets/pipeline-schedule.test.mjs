@@ -129,7 +129,7 @@ test('what goes into the address comes back, and code is Python', () => {
   assert.equal(address, '1f1b,4,8,1.5,7');
   assert.deepEqual(fromAddress(widget, address), { policy: '1f1b', stages: 4, microbatches: 8, backward_cost: 1.5, step: 7 });
   assert.equal(toCode(widget, state()), 'PipelineSchedule(policy="1f1b", stages=4, microbatches=8, backward_cost=2, step=31)');
-  assert.throws(() => state({ policy: 'own' }), /policy own needs cells/);
+  assert.throws(() => state({ policy: 'own' }), /policy own needs the cells/);
 });
 
 test('only a whole schedule is drawn as one’s own', () => {
@@ -138,7 +138,7 @@ test('only a whole schedule is drawn as one’s own', () => {
     undefined, null, 'x', {}, [], [null], own.slice(1), [...own, own[0]], wrong(0, 8), wrong(0, 0.5), wrong(0, -1), wrong(1, 32), wrong(1, '0'), wrong(1, 7),
     wrong(2, 'W'), wrong(2, 'F'), wrong(3, -1), wrong(3, NaN), wrong(3, '1'), wrong(4, 1), wrong(4, Infinity), wrong(4, undefined), [[0, 0, 'F', 0, 0], [0, 0, 'B', 0, 0]],
   ]) {
-    assert.throws(() => state({ policy: 'own', cells }), /^Error: policy own needs cells/, JSON.stringify(cells));
+    assert.throws(() => state({ policy: 'own', cells }), /^Error: policy own needs the cells/, JSON.stringify(cells));
   }
   assert.throws(() => state({ stages: 9 }), /stages must be a whole number from 1 to 8/);
 });

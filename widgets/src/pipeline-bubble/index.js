@@ -37,13 +37,14 @@ function draw(state, { width, id }) {
   const known = facts(state);
   const [bar, top, tall, size] = narrow ? [66, 172, 160, 'small'] : [44, 146, 200, 'body'];
   const rows = top + tall + 64;
+  const place = layout(width, narrow, top, tall);
   return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${rows + 112}" width="${width}" height="${rows + 112}" role="group" aria-label="Bubble by micro-batches">
 ${textures(id, ['parameters', 'gradients', 'idle'])}
 ${write(0, 24, 'large sw-number sw-fill-text', markup`${known.total[2]} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', `${plural(state.stages, 'stage')}, M = ${state.microbatches}`, !narrow && 'end')}
 ${device(state, id, bar, width)}
 ${write(0, bar + 50, MUTED, `Device 0: ${narrow ? 'M F, 2(P − 1) idle, M B' : 'M forwards, 2(P − 1) slots without work, M backwards'}`)}
-${chart(state, known, { left: 56, right: width - 48, top, bottom: top + tall, narrow })}
+${axes(place)}${rules(state, place)}${curves(state, place)}${chosen(state, place)}
 ${Object.entries(known).map(([key, [name, formula, value]], i) => {
     const y = rows + i * 28;
     return markup`<g ${askFor(state, /** @type {Key} */ (key), '')}>${sign(key, 10, y + 10)}${write(28, y + 15, `${size} sw-fill-text`, name)}${!narrow && write(224, y + 15, MUTED, formula)}${write(width, y + 15, `${size} sw-number sw-strong sw-fill-text`, value, 'end')}</g>`;
@@ -70,39 +71,69 @@ ${textWidth(text, SMALL) < wide - 12 && write(left + wide / 2, y + 21, `small sw
   });
 }
 
-/** @param {State} state @param {Record<Key, string[]>} known @param {{ left: number, right: number, top: number, bottom: number, narrow: boolean }} place */
-function chart(state, known, { left, right, top, bottom, narrow }) {
-  const { stages: p, microbatches: m, target } = state;
+/** Where the curves are drawn. @param {number} width @param {boolean} narrow @param {number} top @param {number} tall */
+function layout(width, narrow, top, tall) {
+  const [left, right, bottom] = [56, width - 48, top + tall];
   const octave = (right - left) / Math.log2(MAX_MICROBATCHES);
-  const x = (/** @type {number} */ count) => left + octave * Math.log2(count);
-  const y = (/** @type {number} */ share) => bottom - Math.min(1, share) * (bottom - top);
+  return {
+    narrow, left, right, top, bottom, octave,
+    x: (/** @type {number} */ count) => left + octave * Math.log2(count),
+    y: (/** @type {number} */ share) => bottom - Math.min(1, share) * tall,
+  };
+}
+
+/** @typedef {ReturnType<typeof layout>} Place */
+
+/** @param {unknown} d @param {string} look */
+const line = (d, look) => markup`<path d="M${d}" class="sw-line sw-${look}"/>`;
+
+/** A label that stays within the width of the plot. @param {Place} place @param {number} at @param {number} height @param {string} look @param {string} text */
+function centred({ left, right }, at, height, look, text) {
+  const half = textWidth(text, SMALL) / 2;
+  return write(Math.min(right - half, Math.max(left + half, at)), height, look, text, 'middle');
+}
+
+/** @param {Place} place */
+const axes = ({ narrow, left, right, bottom, x, y }) => markup`${[0, 0.25, 0.5, 0.75, 1].map((share) => markup`${line(markup`${left} ${y(share)}H${right}`, 'stroke-rule')}${write(left - 12, y(share) + 5, MUTED, percent(share), 'end')}`)}
+${POWERS.map((count, i) => markup`${line(markup`${x(count)} ${bottom}v4`, 'stroke-rule')}${(!narrow || i % 2 === 0) && write(x(count), bottom + 20, MUTED, count, 'middle')}`)}`;
+
+/** Both curves with their names, and a dot to ask at each power of two. @param {State} state @param {Place} place */
+function curves(state, place) {
+  const { stages: p, microbatches: m } = state;
+  const { narrow, left, top, octave, x, y } = place;
   const enters = Math.max(1, p - 1); // where the share of the ideal time is 1
-  const least = fewest(p, target);
-  const reached = least <= MAX_MICROBATCHES;
-  const [total, ideal, four] = narrow ? ['total', 'ideal', '4P'] : [known.total[0], known.ideal[0], 'M = 4P'];
-  const line = (/** @type {unknown} */ d, /** @type {string} */ look) => markup`<path d="M${d}" class="sw-line sw-${look}"/>`;
+  const [total, ideal] = narrow ? ['total', 'ideal'] : ['of the total time', 'of the ideal time'];
   const curve = (/** @type {'total' | 'ideal'} */ key, /** @type {number} */ from, /** @type {string} */ look) =>
     line(Array.from({ length: 65 }, (_, i) => from * (MAX_MICROBATCHES / from) ** (i / 64)).map((count) => markup`${x(count)} ${y(CURVES[key](p, count))} `), look);
-  /** A label inside the plot's width. @param {number} at @param {number} height @param {string} look @param {string} text */
-  const centred = (at, height, look, text) => {
-    const half = textWidth(text, SMALL) / 2;
-    return write(Math.min(right - half, Math.max(left + half, at)), height, look, text, 'middle');
-  };
   const dot = (/** @type {'total' | 'ideal'} */ key, /** @type {number} */ count) => {
-    const place = markup`cx="${x(count)}" cy="${y(CURVES[key](p, count))}"`;
-    return CURVES[key](p, count) <= 1 && markup`<g ${askFor({ ...state, microbatches: count }, key, count)}><circle ${place} r="8" class="sw-bubble-reach"/><circle ${place} r="3" class="sw-bubble-point sw-stroke-text sw-fill-${key === 'total' ? 'text' : 'page'}"/></g>`;
+    const at = markup`cx="${x(count)}" cy="${y(CURVES[key](p, count))}"`;
+    return CURVES[key](p, count) <= 1 && markup`<g ${askFor({ ...state, microbatches: count }, key, count)}><circle ${at} r="8" class="sw-bubble-reach"/><circle ${at} r="3" class="sw-bubble-point sw-stroke-text sw-fill-${key === 'total' ? 'text' : 'page'}"/></g>`;
   };
-  return markup`${[0, 0.25, 0.5, 0.75, 1].map((share) => markup`${line(markup`${left} ${y(share)}H${right}`, 'stroke-rule')}${write(left - 12, y(share) + 5, MUTED, percent(share), 'end')}`)}
-${POWERS.map((count, i) => markup`${line(markup`${x(count)} ${bottom}v4`, 'stroke-rule')}${(!narrow || i % 2 === 0) && write(x(count), bottom + 20, MUTED, count, 'middle')}`)}
-<g ${askFor(state, 'four', 'line')}>${line(markup`${x(4 * p)} ${top}V${bottom}`, 'bubble-four sw-stroke-muted')}${centred(x(4 * p), top - 8, MUTED, four)}</g>
-${curve('ideal', enters, 'bubble-ideal sw-stroke-text')}${curve('total', 1, 'stroke-text')}
-${p > 1 && markup`${centred(x(enters), top - 8, MUTED, ideal)}${write(left + 8, y(ofTotal(p, 2 ** ((textWidth(total, SMALL) + 8) / octave))) + 18, MUTED, total)}`}
-<g ${askFor(state, 'target', 'line')}>${line(markup`${reached ? x(least) : right - 12} ${y(target)}H${right}`, 'stroke-muted')}${reached && sign('target', x(least), y(target))}${write(right + 8, y(target) + 5, MUTED, percent(target))}</g>
-${POWERS.map((count) => count !== m && markup`${dot('ideal', count)}${dot('total', count)}`)}
-${line(markup`${x(m)} ${y(ofIdeal(p, m))}V${y(ofTotal(p, m))}M${x(m)} ${bottom - 8}v16`, 'stroke-link')}
-<g ${askFor(state, 'ideal', 'point')}>${ofIdeal(p, m) > 1 ? markup`<path d="M${x(m)} ${top - 7}l7 11h-14z" class="sw-bubble-point sw-stroke-link sw-fill-page"/>` : sign('ideal', x(m), y(ofIdeal(p, m)))}</g>
-<g ${askFor(state, 'total', 'point')}>${sign('total', x(m), y(ofTotal(p, m)))}</g>
-${centred(x(m), bottom + 40, 'small sw-strong sw-number sw-fill-text', `M = ${m}`)}`;
+  return markup`${curve('ideal', enters, 'bubble-ideal sw-stroke-text')}${curve('total', 1, 'stroke-text')}
+${p > 1 && markup`${centred(place, x(enters), top - 8, MUTED, ideal)}${write(left + 8, y(ofTotal(p, 2 ** ((textWidth(total, SMALL) + 8) / octave))) + 18, MUTED, total)}`}
+${POWERS.map((count) => count !== m && markup`${dot('ideal', count)}${dot('total', count)}`)}`;
+}
+
+/** M = 4P and the target. @param {State} state @param {Place} place */
+function rules(state, place) {
+  const { stages: p, target } = state;
+  const { narrow, right, top, bottom, x, y } = place;
+  const least = fewest(p, target);
+  const reached = least <= MAX_MICROBATCHES;
+  return markup`<g ${askFor(state, 'four', 'line')}>${line(markup`${x(4 * p)} ${top}V${bottom}`, 'bubble-four sw-stroke-muted')}${centred(place, x(4 * p), top - 8, MUTED, narrow ? '4P' : 'M = 4P')}</g>
+<g ${askFor(state, 'target', 'line')}>${line(markup`${reached ? x(least) : right - 12} ${y(target)}H${right}`, 'stroke-muted')}${reached && sign('target', x(least), y(target))}${write(right + 8, y(target) + 5, MUTED, percent(target))}</g>`;
+}
+
+/** The chosen number of micro-batches on both curves. @param {State} state @param {Place} place */
+function chosen(state, place) {
+  const { stages: p, microbatches: m } = state;
+  const { top, bottom, x, y } = place;
+  const [at, total, ideal] = [x(m), y(ofTotal(p, m)), y(ofIdeal(p, m))];
+  const arrow = markup`<path d="M${at} ${top - 7}l7 11h-14z" class="sw-bubble-point sw-stroke-link sw-fill-page"/>`;
+  return markup`${line(markup`${at} ${ideal}V${total}M${at} ${bottom - 8}v16`, 'stroke-link')}
+<g ${askFor(state, 'ideal', 'point')}>${ofIdeal(p, m) > 1 ? arrow : sign('ideal', at, ideal)}</g>
+<g ${askFor(state, 'total', 'point')}>${sign('total', at, total)}</g>
+${centred(place, at, bottom + 40, 'small sw-strong sw-number sw-fill-text', `M = ${m}`)}`;
 }
 
 /** @param {State} state */

@@ -8,7 +8,6 @@ import { END, MAX_MICROBATCHES, MAX_STAGES, OWN, POLICIES, derive, heldAt, now }
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {import('./model.js').Cell} Cell */
-/** @typedef {import('./model.js').Op} Op */
 /** @typedef {import('./model.js').Run} Run */
 /** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
 
@@ -59,7 +58,6 @@ function draw(state, { width, id, from }) {
   const time = now(state);
   const before = from === undefined ? time : now({ ...state, step: from });
   const view = { place, time, before };
-  const texts = { F: labels(run, 'F', place), B: labels(run, 'B', place) };
   return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 4}" width="${width}" height="${bottom + 4}" role="group" aria-label="Devices by time" style="--head:url(#${id}-head)">
 ${textures(id, ['parameters', 'gradients', 'activations', 'idle'])}
 <defs><marker id="${id}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
@@ -69,11 +67,11 @@ ${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}
 ${run.rows.map((row, stage) => markup`${track(stage, y(stage), place)}
 ${idleSpans(row, run.makespan, time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(stop) - x(start)}" height="${place.row}" fill="${texture(id, 'idle')}"/>`)}
 <g ${ask(`Device ${stage} idles ${number(run.idle[stage])} of ${number(run.makespan)}.`, `p${stage}`)}>${write(width, y(stage) + place.base, NUMBER, percent(run.idle[stage] / run.makespan, 0), 'end')}</g>`)}
-${run.cells.filter((cell) => cell.start < time || cell.end <= time).map((cell) => drawCell(cell, view, texts[cell.op]))}
-${timeAxis(run, place, time)}
+${run.cells.filter((cell) => cell.start < time || cell.end <= time).map((cell) => drawCell(cell, run, view))}
+${timeAxis(run.makespan, place)}
 ${swatch('activations', 'A', 0, panel - 32)}${write(28, panel - 17, 'small sw-fill-text', `${narrow ? 'In' : 'Micro-batches in'} flight, of ${run.microbatches}`)}${write(width, panel - 17, MUTED, 'peak', 'end')}
 ${run.rows.map((_, stage) => held(run, stage, view))}
-${time < run.makespan && markup`<path d="M${x(time)} ${top - 4}V${axis}M${x(time)} ${panel - 4}V${bottom}" class="sw-line sw-stroke-text sw-schedule-now" style="--from:${x(before) - x(time)}px"/>`}
+${time < run.makespan && markup`<path d="M${x(time)} ${top - 4}V${axis}M${x(time)} ${panel - 4}V${bottom}" class="sw-line sw-stroke-text sw-schedule-now" style="--from:${x(before) - x(time)}px"/>${write(x(time), top - 8, `${NUMBER} sw-strong`, number(time), 'middle')}`}
 </svg>`;
 }
 
@@ -84,17 +82,14 @@ const span = (start, stop) => `time ${number(start)} to ${number(stop)}`;
 const track = (stage, y, { left, end, row, base, narrow }) => markup`${write(0, y + base, MUTED, `${narrow ? 'd' : 'device '}${stage}`)}
 <rect x="${left}" y="${y + 0.75}" width="${end - left}" height="${row - 1.5}" rx="4" class="sw-line sw-stroke-rule"/>`;
 
-/** What cells are called: as much as the smallest of a kind has room for. @param {Run} run @param {Op} op @param {Place} place */
-function labels({ cells, microbatches }, op, { x, narrow }) {
-  const room = Math.min(...cells.filter((cell) => cell.op === op).map(({ start, end }) => x(end) - x(start))) - 2;
-  const spare = Math.floor(room / textWidth('0', narrow ? TINY : SMALL)) - String(microbatches - 1).length;
-  const [role] = KINDS[op];
-  return (/** @type {Cell} */ cell, /** @type {number} */ middle, /** @type {number} */ y) =>
-    spare >= 0 && write(middle, y, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role} sw-stroke-${role}`, spare ? label(cell) : cell.microbatch, 'middle');
+/** What a cell is called: as much as there is room for, alike for all of its length. @param {Cell} cell @param {Run} run @param {number} wide @param {boolean} narrow */
+function shortName(cell, { microbatches }, wide, narrow) {
+  const spare = Math.floor((wide - 1.9) / textWidth('0', narrow ? TINY : SMALL)) - `${microbatches - 1}`.length;
+  return spare > 0 ? label(cell) : spare < 0 ? '' : `${cell.microbatch}`;
 }
 
-/** @param {Cell} cell @param {View} view @param {ReturnType<typeof labels>} text */
-function drawCell(cell, { place: { id, x, y, row, base }, time, before }, text) {
+/** @param {Cell} cell @param {Run} run @param {View} view */
+function drawCell(cell, run, { place: { id, narrow, x, y, row, base }, time, before }) {
   const { op, stage, microbatch, start, end, held: count } = cell;
   const [role, word] = KINDS[op];
   const [left, top, full, stop] = [x(start), y(stage), x(end) - x(start), Math.min(end, time)];
@@ -102,12 +97,12 @@ function drawCell(cell, { place: { id, x, y, row, base }, time, before }, text) 
   const grown = Math.max(0, before - start) / (stop - start);
   const [message] = cell.needs;
   const height = message?.stage === stage ? row - 4 : row / 2; // under the names, where it passes others
-  const name = end <= time && text(cell, left + full / 2, top + base);
+  const name = end <= time && shortName(cell, run, full, narrow);
   const mark = markup`class="sw-schedule-cell${grown < 1 && ' sw-schedule-new'}"${grown < 1 && markup` style="--from:${grown}"`} ${ask(
     `${word} of micro-batch ${microbatch} on device ${stage}, ${span(start, end)}. It needs ${needs(cell)}. The device holds ${microbatchCount(count)}${op === 'B' ? `, then ${count - 1}` : ''}.`, `${label(cell)}-${stage}`)}`;
   const box = (/** @type {unknown} */ extra) => markup`<rect ${extra} x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" fill="${texture(id, role)}"/>`;
   // A group where there is a name to hold, and no more: the largest schedules have a thousand of these.
-  return markup`${name ? markup`<g ${mark}>${box('')}${name}</g>` : box(mark)}
+  return markup`${name ? markup`<g ${mark}>${box('')}${write(left + full / 2, top + base, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role} sw-stroke-${role}`, name, 'middle')}</g>` : box(mark)}
 ${message && markup`<path class="sw-schedule-needs" d="${cell.needs.map((need) => `M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}M${x(message.end) - inset} ${y(message.stage) + height}L${left + inset} ${top + height}"/>`}`;
 }
 
@@ -133,13 +128,9 @@ function legend({ policy, backward_cost }, { narrow, top }) {
   });
 }
 
-/** @param {Run} run @param {Place} place @param {number} time */
-function timeAxis({ makespan }, { x, axis, end, left, narrow }, time) {
-  const done = time === makespan;
-  return markup`<path d="M${left} ${axis}H${end}" class="sw-line sw-stroke-rule"/>
-${ticks(makespan, narrow ? 4 : 8).map((tick) => markup`<path d="M${x(tick)} ${axis}v4" class="sw-line sw-stroke-rule"/>${(done || Math.abs(x(tick) - x(time)) > 28) && write(x(tick), axis + 18, MUTED, number(tick), 'middle')}`)}
-${!done && write(x(time), axis + 18, NUMBER, number(time), 'middle')}`;
-}
+/** @param {number} makespan @param {Place} place */
+const timeAxis = (makespan, { x, axis, end, left, narrow }) => markup`<path d="M${left} ${axis}H${end}" class="sw-line sw-stroke-rule"/>
+${ticks(makespan, narrow ? 4 : 8).map((tick) => markup`<path d="M${x(tick)} ${axis}v4" class="sw-line sw-stroke-rule"/>${write(x(tick), axis + 18, MUTED, number(tick), 'middle')}`)}`;
 
 /** What a device holds over time, as high as its share of all micro-batches. @param {Run} run @param {number} stage @param {View} view */
 function held({ rows, peaks, microbatches }, stage, { place, time, before }) {

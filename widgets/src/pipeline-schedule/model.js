@@ -1,6 +1,5 @@
 // Pipeline schedules as `shardwise.pipeline.pipeline_schedule` makes them, or as a reader brings one: when each
 // cell starts and ends, which cells it waits for, and how many micro-batches its device holds then.
-import { cut } from '../shared/text.js';
 
 /** @typedef {'F' | 'B'} Op */
 /** @typedef {[stage: number, microbatch: number, op: Op, start: number, end: number]} Slot */
@@ -91,7 +90,7 @@ function checkOwn(slots) {
     new Set(slots.map(([stage, microbatch, op]) => key(op, stage, microbatch))).size === slots.length &&
     slots.length === [0, 1].reduce((product, place) => product * (Math.max(...slots.map((slot) => slot[place])) + 1), 2) &&
     slots.some((slot) => slot[4] > 0);
-  if (!whole) throw new Error(`policy ${OWN} needs cells with a whole schedule, not ${cut(slots)}`);
+  if (!whole) throw new Error(`policy ${OWN} needs the cells of a whole schedule, as PipelineSchedule.from_schedule gives them`);
 }
 
 /** What a schedule needs in time and in room. @param {Slot[]} slots @returns {Run} */
