@@ -59,9 +59,10 @@ test('the chosen number of devices is filled and strong, the others are outlines
 test('all can be asked, and the answer has the formula', () => {
   const text = svg();
   assert.equal(text.match(/data-key="/g)?.length, 3 * 8);
-  assert.equal(asked(text, 'bytes16'), '16 devices: 377 MB. 4 all-reduces of 2(N−1)/N · tokens · d · 2 B.');
-  assert.match(asked(text, 'params1') ?? '', /^1 device: 1.81B. \(12d² \+ 7d\)\/N of split matrices/);
-  assert.match(asked(text, 'shareInfinity') ?? '', /^Ever more devices: 100 %/);
+  assert.equal(asked(text, 'bytes16'), '16 devices: 377 MB: 4 all-reduces of 2(N−1)/N · tokens · d · 2 B.');
+  assert.match(asked(text, 'params1') ?? '', /^1 device: 1.81B: \(12d² \+ 7d\)\/N of split matrices/);
+  assert.match(asked(text, 'share2') ?? '', /^2 devices: 1.23 %: 4 all-reduces of 2 hops take 695 µs beside 55.7 ms of matrix products/);
+  assert.match(asked(text, 'shareInfinity') ?? '', /^Ever more devices: 100 %: 4 all-reduces of ∞ hops/);
 });
 
 test('nothing is drawn outside the drawing, at the ends of every control', () => {

@@ -134,11 +134,11 @@ export const widget = {
   say: ({ run, step }) => `${run.steps[step].says}`,
   phase: (state) => `${isBack(state)}`,
   table: ({ run }) => ({
-    caption: 'Tensors and their gradients',
-    head: ['tensor', 'step', 'part of each device', 'its first element', 'bytes it sends in that step'],
-    rows: run.places.flatMap((place) => (typeof place === 'string' ? [] : place.map(({ name, formula, step, parts, first }) => [
-      `${name} = ${formula}`, step, ...[parts.map(shapeOf), first, run.steps[step].sent].map((all) => all.join(', ')),
-    ]))),
+    caption: 'Tensors, by the step that makes them',
+    head: ['tensor', 'step', 'on each device', 'first element, by device', 'bytes sent, by device'],
+    rows: run.places.flatMap((place) => (typeof place === 'string' ? [] : place)).sort((a, b) => a.step - b.step).map(({ name, formula, step, parts, first }) => [
+      `${name} = ${formula}`, step, ...[[...new Set(parts.map(shapeOf))], first, run.steps[step].sent].map((all) => all.join(', ')),
+    ]),
   }),
   code: ({ run, devices, step }) => `MegatronMLP${run.own ? '.from_weights(x, A, B, num_' : '('}devices=${devices}, step=${step})`,
 };

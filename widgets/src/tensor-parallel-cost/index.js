@@ -16,12 +16,14 @@ export const compact = (/** @type {number} */ n) => n.toLocaleString('en-US', { 
 export const percent = (/** @type {number} */ share) => `${digits(100 * share)} %`;
 const at = (/** @type {State} */ state, devices = 1) => cost({ ...state, devices });
 
-/** Role, title, quantity, how it is written, its largest value, and why it is what it is. */
-const PANELS = /** @type {const} */ ([
-  ['parameters', 'Parameters of a layer, on each device', 'params', compact, '(12d² + 7d)/N of split matrices and biases, and 6d of LayerNorms and row biases that all have'],
-  ['communication', 'Bytes that each device sends', 'bytes', formatBytes, '4 all-reduces of 2(N−1)/N · tokens · d · 2 B'],
-  ['communication', 'Share of the time in all-reduces', 'share', percent, '4 all-reduces of 2(N−1) hops and of the bytes, over these and 72d² · tokens/N FLOPs of matrix products'],
-]);
+/** Role, title, quantity, how it is written, and why it is what it is.
+ * @type {[string, string, 'params' | 'bytes' | 'share', (value: number) => string, (one: ReturnType<typeof cost>, devices: number) => string][]} */
+const PANELS = [
+  ['parameters', 'Parameters of a layer on each', 'params', compact, () => '(12d² + 7d)/N of split matrices and biases, and 6d of LayerNorms and row biases that all have'],
+  ['communication', 'Bytes that each device sends', 'bytes', formatBytes, () => '4 all-reduces of 2(N−1)/N · tokens · d · 2 B'],
+  ['communication', 'Share of the time in all-reduces', 'share', percent, ({ allReduces, compute }, n) =>
+    `4 all-reduces of ${count(2 * (n - 1))} hops take ${duration(allReduces)} beside ${duration(compute)} of matrix products, 72d² · tokens/N FLOPs`],
+];
 
 /** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
 function draw(state, { width, id }) {
@@ -31,19 +33,19 @@ function draw(state, { width, id }) {
   const inside = (1 + Math.log2(node)) * pitch;
   return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 52}" width="${width}" height="${bottom + 52}" role="group" aria-label="Cost of tensor parallelism by devices">
 ${textures(id, ['parameters', 'communication'])}
-${write(0, 24, 'large sw-fill-text', markup`${compact(now.params)}<tspan class="sw-body" dx="6">parameters on each${!narrow && ' device'}</tspan>`)}
-${!narrow && write(width, 24, 'body sw-strong sw-fill-text', `${percent(now.share)} of the time in all-reduces`, 'end')}
+${write(0, 24, 'large sw-fill-text', markup`${compact(now.params)}<tspan class="sw-body" dx="6">parameters ${!narrow && 'on '}each</tspan>`)}
+${!narrow && write(width, 24, 'body sw-strong sw-fill-text', `sends ${percent(now.share)} of the time`, 'end')}
 ${PANELS.map(([role, title, key, text, why], i) => {
     const base = 36 + (i + 1) * PANEL;
     const most = Math.max(...ALL.map((devices) => at(state, devices)[key]));
     return markup`${write(0, base - PLOT - 28, `${SMALL}muted`, title)}${narrow && write(width, base - PLOT - 8, `${SMALL}text sw-strong`, text(now[key]), 'end')}
 <path d="M${inside} ${base}v${-PLOT}" class="sw-tpcost-open sw-line sw-stroke-muted"/>
 ${ALL.map((devices, column) => {
-      const value = at(state, devices)[key];
-      const [x, height, chosen] = [(column + 0.5) * pitch, Math.max(1.5, (PLOT * value) / most), devices === state.devices];
+      const one = at(state, devices);
+      const [x, height, chosen] = [(column + 0.5) * pitch, Math.max(1.5, (PLOT * one[key]) / most), devices === state.devices];
       const bar = pitch - (narrow ? 8 : 24);
-      return markup`<g ${ask(`${devices < Infinity ? plural(devices, 'device') : 'Ever more devices'}: ${text(value)}. ${why}.`, `${key}${devices}`)}><rect x="${x - bar / 2}" y="${base - height}" width="${bar}" height="${height}" fill="${chosen ? texture(id, role) : 'transparent'}" stroke-width="1.5" class="sw-stroke-${devices < Infinity ? role : 'muted'} ${devices === Infinity && 'sw-tpcost-open'}"/>
-${!narrow && write(x, base - height - 6, `${SMALL}text ${chosen && 'sw-strong'}`, text(value), 'middle')}</g>`;
+      return markup`<g ${ask(`${devices < Infinity ? plural(devices, 'device') : 'Ever more devices'}: ${text(one[key])}: ${why(one, devices)}.`, `${key}${devices}`)}><rect x="${x - bar / 2}" y="${base - height}" width="${bar}" height="${height}" fill="${chosen ? texture(id, role) : 'transparent'}" stroke-width="1.5" class="sw-stroke-${devices < Infinity ? role : 'muted'} ${devices === Infinity && 'sw-tpcost-open'}"/>
+${!narrow && write(x, base - height - 6, `${SMALL}text ${chosen && 'sw-strong'}`, text(one[key]), 'middle')}</g>`;
     })}<path d="M0 ${base}H${width}" class="sw-line sw-stroke-rule"/>`;
   })}
 ${ALL.map((devices, column) => write((column + 0.5) * pitch, bottom + 20, `${SMALL}text ${devices === state.devices && 'sw-strong'}`, devices < Infinity ? devices : '∞', 'middle'))}
