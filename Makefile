@@ -19,7 +19,7 @@ SPREAD := -n 2 --dist loadfile
 
 BUNDLES := widgets/shardwise_widgets/static/.built
 
-.PHONY: help setup book serve test test-all lint format grade solve release bench lock browser clean
+.PHONY: help setup book epub serve test test-all lint format grade solve release bench lock browser clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -56,6 +56,9 @@ endif
 
 serve: book ## Serve _book/ on http://localhost:4200, build what changes, reload
 	$(PY) -m shardwise_book serve $(if $(filter builtin,$(ENGINE)),--watch) --port $(PORT)
+
+epub: setup ## Write the book as shardwise.epub
+	$(PY) -m shardwise_book epub shardwise.epub
 
 test: setup browser ## Everything but the long suites (minutes)
 	npm --prefix widgets test --silent

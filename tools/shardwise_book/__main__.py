@@ -11,6 +11,7 @@ from rich.console import Console
 
 from shardwise_book import check, quarto, serve
 from shardwise_book.build import build
+from shardwise_book.epub import epub
 from shardwise_book.errors import BookError, Problem, raise_any
 
 
@@ -22,6 +23,8 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, help="folder of the built book (default: as _quarto.yml says)"
     )
     commands.add_parser("quarto", help="let the quarto program build it, and check what it made")
+    bound = commands.add_parser("epub", help="write the book as an EPUB")
+    bound.add_argument("output", nargs="?", type=Path, default=Path("_book.epub"), help="the file")
     looked = commands.add_parser("check", help="look for what is broken in a built book")
     looked.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
     served = commands.add_parser("serve", help="serve a built book on this machine")
@@ -41,6 +44,8 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
         )
     elif arguments.command == "quarto":
         print("Quarto built the book, and nothing in it is broken:", quarto.build(Path.cwd()))
+    elif arguments.command == "epub":
+        print("The EPUB:", epub(Path.cwd(), arguments.output, console))
     elif arguments.command == "check":
         raise_any(check.check_site(arguments.folder))
         print(f"{arguments.folder}: nothing is broken")

@@ -39,6 +39,7 @@ class Book:
     keys: list[str]
     cited: list[str]
     references: str | None
+    format: str = "html"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Converted:
         return None if self.chapter.title else str(self.data["title"]["id"])
 
 
-def _pandoc(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+def run_pandoc(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     """Run the pandoc that the environment brings."""
     return subprocess.run(
         [pypandoc.get_pandoc_path(), *arguments],
@@ -98,7 +99,7 @@ def bibliography(config: Config) -> list[dict[str, Any]]:
     """Return all entries of the bibliography, as CSL has them, by their keys."""
     entries: dict[str, dict[str, Any]] = {}
     for name in config.bibliography:
-        done = _pandoc("--to=csljson", str(config.root / name))
+        done = run_pandoc("--to=csljson", str(config.root / name))
         if done.returncode:
             said = next(iter(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
             message = f"pandoc cannot read it: {said}"
@@ -121,6 +122,7 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
     """
     config = book.config
     told: dict[str, Any] = {
+        "format": book.format,
         "classes": dict.fromkeys(book.classes, True),
         "keys": dict.fromkeys(book.keys, True),
         "references": _references(book, composed),
@@ -136,7 +138,7 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
         # In files: a bibliography can be longer than a command line may be.
         own.write_text(json.dumps(told), encoding="utf-8")
         meta.write_text(json.dumps(metadata), encoding="utf-8")
-        done = _pandoc(
+        done = run_pandoc(
             "--from=markdown",
             "--to=html5",
             "--mathml",

@@ -1,6 +1,6 @@
 -- What the book needs beyond pandoc: conditional content, callouts, numbers, references.
 -- It reads one JSON text from the file that the metadata `shardwise` names, and leaves one in `shardwise-data`:
---   in:  chapter (number or nil), classes (of the book's own CSS), keys (of the bibliography),
+--   in:  format ("html" or "epub"), chapter (number or nil), classes (of the book's own CSS), keys (of the bibliography),
 --        quoted (inline expressions that the author shows with two backticks),
 --        references ("elsewhere": another page lists them; "here": this one; "end": at its end)
 --   out: title, labels, headings, refs, links, images, problems (each with a text to search for)
@@ -14,7 +14,8 @@ local counts = { fig = 0, tbl = 0, eq = 0 }
 local sections = { 0, 0, 0, 0, 0, 0 }
 local NAMES = { fig = 'Figure', tbl = 'Table' }
 local CALLOUTS = { note = 'Note', tip = 'Tip', warning = 'Warning', important = 'Important', caution = 'Caution' }
-local VISIBLE = { html = true, ['html:js'] = true }
+-- Formats that hold, by what is made; an EPUB keeps what is HTML and runs no script.
+local HOLDS = { html = { html = true, ['html:js'] = true }, epub = { html = true, epub = true } }
 -- Classes that compose.py writes around cells.
 local CELLS = pandoc.List {
   'cell', 'cell-output', 'cell-output-stdout', 'cell-output-stderr',
@@ -69,7 +70,8 @@ local function condition(element)
   local shown = element.classes:includes 'content-visible'
   if not shown and not element.classes:includes 'content-hidden' then return nil end
   local when, unless = element.attributes['when-format'], element.attributes['unless-format']
-  local holds = (when == nil or VISIBLE[when] or false) and not (unless and VISIBLE[unless])
+  local visible = HOLDS[config.format]
+  local holds = (when == nil or visible[when] or false) and not (unless and visible[unless])
   for key in pairs(element.attributes) do
     if key ~= 'when-format' and key ~= 'unless-format' then
       problem(key .. '=', "unknown condition '" .. key .. "'", 'use when-format or unless-format')
@@ -151,6 +153,7 @@ local function callout(div, kind)
   end
   local collapse = div.attributes.collapse
   local outer, header, inner = 'div', 'div', 'div'
+  if config.format == 'epub' then collapse = nil end -- few of its readers can open what is folded
   if collapse then outer, header, inner = 'details', 'summary', 'span' end -- no div in a summary
   local classes = 'callout callout-style-default callout-' .. kind .. ' callout-titled'
   local id = div.identifier ~= '' and (' id="' .. div.identifier .. '"') or ''

@@ -41,7 +41,7 @@ const WIDGETS = {
 /** An image stands alone: it brings its style, in the light colours. @param {string} svg */
 function standalone(svg) {
   const css = style.replace(/var\(--sw-[a-z-]+, (#[0-9a-f]{6})\)/g, '$1').replace(/\s+/g, ' ');
-  return svg.replace('>', ` xmlns="http://www.w3.org/2000/svg"><style>${css}</style>`);
+  return svg.replace('role="group"', 'role="img"').replace('>', ` xmlns="http://www.w3.org/2000/svg"><style>${css}</style>`);
 }
 
 /** @param {{ widget: string, state: Record<string, unknown>, id: string }} job */
