@@ -80,7 +80,8 @@ def data_parallel_gradients(
 
     (1/N) Σᵢ ∇ᵢ, where device i's ∇ᵢ is that of its own mean loss. The sum is one ring all-reduce.
     With equal shards it is the gradient of the whole batch, up to the rounding of a different order
-    of additions.
+    of additions. As the sum comes before the division, it overflows in fp16 where it passes 65504;
+    `weighted_data_parallel_gradients` divides first, which may underflow instead.
 
     Args:
         W: weight (out, in), of a float dtype, replicated; it and its `.grad` are left alone.

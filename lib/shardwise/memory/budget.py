@@ -180,6 +180,8 @@ def fewest_devices(
     Example:
         >>> fewest_devices(70e9, 3, 80e9), fewest_devices(70e9, 2, 80e9)
         (14, None)
+
+    Source: Rajbhandari et al., "ZeRO", arXiv:1910.02054, figure 1, solved for N.
     """
     state = zero_memory_breakdown_exact(psi, 1, stage, recipe=recipe)
     split = sum((state[part] for part in _PARTITIONED[stage]), Fraction(0))

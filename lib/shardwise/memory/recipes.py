@@ -25,6 +25,14 @@ class Recipe:
         grads: bytes of the gradients.
         optimizer: bytes of the optimizer state, with the fp32 master copy where there is one.
         description: who trains like this.
+
+    Raises:
+        TypeError: if a byte count is no int, or a text no str.
+        ValueError: if a byte count is negative.
+
+    Example:
+        >>> Recipe("2+2+6", 2, 2, 6, "bf16 weights, 8-bit Adam with fp32 master").bytes_per_param
+        10
     """
 
     name: str

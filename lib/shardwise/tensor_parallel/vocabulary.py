@@ -91,7 +91,8 @@ def vocab_parallel_cross_entropy(
     loss = log Σᵥ exp(zᵥ - m) - (z_target - m), where m is the largest logit. An all-gather of each
     device's maximum gives m, one all-reduce the sum and the target's logit, two numbers a token.
     With T tokens a device sends (N-1)·T + 4(N-1)/N·T numbers, and not the (N-1)/N·T·vocabulary of
-    gathered logits. The backward, softmax minus one at the target, moves nothing.
+    gathered logits. (An all-reduce that takes maxima, which real libraries have, sends 2(N-1)/N·T
+    in place of the first term.) The backward, softmax minus one at the target, moves nothing.
 
     Args:
         logit_shards: (…, columns) of each device, as `column_parallel_forward` gives them with the
