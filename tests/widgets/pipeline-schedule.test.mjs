@@ -93,6 +93,17 @@ test('every extreme is drawn with finite numbers, inside its width, with names t
   assert.deepEqual(labels({ stages: 8, microbatches: 32 }, 288), []);
 });
 
+test('times of one’s own may be of any size, and rounding makes no idle time', () => {
+  for (const scale of [1e-9, 0.1, 1e9, 1e300]) {
+    const cells = own.map(([stage, microbatch, op, start, end]) => [stage, microbatch, op, Number(start) * scale, Number(end) * scale]);
+    const one = state({ policy: 'own', cells });
+    assert.deepEqual(one.run.gaps.map((gaps) => gaps.length), [2, 2]);
+    assert.ok(Math.abs(one.run.bubble - 0.4) < 1e-12);
+    for (const step of [0, 4, END]) assert.doesNotMatch(drawn(state({ policy: 'own', cells, step }), 256), /NaN|Infinity|undefined|width="-/);
+  }
+  assert.match(drawn(state({ policy: 'own', cells: own.map((slot) => slot.map((part, i) => (i > 2 ? Number(part) * 1.1 : part))) })), /makespan 11</);
+});
+
 test('the whole is said with bubble and peaks, a step with what ended', () => {
   assert.equal(plain(widget.say(state())), '1F1B: 4 stages, 8 micro-batches; makespan 33, of which devices idle 27.3 %. Device 0 holds at most 4, device 3 at most 1.');
   assert.equal(plain(widget.say(state({ stages: 1, policy: 'gpipe' }))), 'GPipe: 1 stage, 8 micro-batches; makespan 24, of which devices idle 0 %. Device 0 holds at most 8.');

@@ -20,8 +20,8 @@ const [GAP, SMALL, TINY] = [4, 14.17, 11.81];
 const MUTED = 'small sw-number sw-fill-muted';
 const NUMBER = 'small sw-number sw-fill-text';
 
-/** A reader's times may be anything. @param {number} time */
-const number = (time) => String(Number(time.toFixed(3)));
+/** A reader's times may be of any size. @param {number} time */
+const number = (time) => String(Number(time.toPrecision(5)));
 /** @param {number} share @param {number} [decimals] */
 const percent = (share, decimals = 1) => `${Number((100 * share).toFixed(decimals))}\u00a0%`;
 /** @param {number} count */
@@ -42,7 +42,7 @@ function layout({ rows, makespan }, width, id) {
     id, width, narrow, left, end, row, top, axis, panel,
     base: row / 2 + (narrow ? 4 : 5), // of a label in a row
     bottom: panel + rows.length * (row + GAP) - GAP,
-    x: (/** @type {number} */ time) => left + Math.round((100 * time * (end - left)) / makespan) / 100,
+    x: (/** @type {number} */ time) => left + Math.round(100 * (time / makespan) * (end - left)) / 100,
     y: (/** @type {number} */ stage) => top + stage * (row + GAP),
   };
 }
@@ -64,8 +64,8 @@ ${textures(id, ['parameters', 'gradients', 'activations', 'idle'])}
 ${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-number sw-strong sw-fill-text', `makespan ${number(run.makespan)}`, !narrow && 'end')}
 ${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}
-${run.rows.map((row, stage) => markup`${track(stage, y(stage), place)}
-${idleSpans(row, run.makespan, time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(stop) - x(start)}" height="${place.row}" fill="${texture(id, 'idle')}"/>`)}
+${run.rows.map((_, stage) => markup`${track(stage, y(stage), place)}
+${run.gaps[stage].filter(([start]) => start < time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(Math.min(stop, time)) - x(start)}" height="${place.row}" fill="${texture(id, 'idle')}"/>`)}
 <g ${ask(`Device ${stage} idles ${number(run.idle[stage])} of ${number(run.makespan)}.`, `p${stage}`)}>${write(width, y(stage) + place.base, NUMBER, percent(run.idle[stage] / run.makespan, 0), 'end')}</g>`)}
 ${run.cells.filter((cell) => cell.start < time || cell.end <= time).map((cell) => drawCell(cell, run, view))}
 ${timeAxis(run.makespan, place)}
@@ -104,19 +104,6 @@ function drawCell(cell, run, { place: { id, narrow, x, y, row, base }, time, bef
   // A group where there is a name to hold, and no more: the largest schedules have a thousand of these.
   return markup`${name ? markup`<g ${mark}>${box('')}${write(left + full / 2, top + base, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role} sw-stroke-${role}`, name, 'middle')}</g>` : box(mark)}
 ${message && markup`<path class="sw-schedule-needs" d="${cell.needs.map((need) => `M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}M${x(message.end) - inset} ${y(message.stage) + height}L${left + inset} ${top + height}"/>`}`;
-}
-
-/** Gaps of a device so far, each with the cell that ends it. @param {Cell[]} row @param {number} makespan @param {number} time */
-function idleSpans(row, makespan, time) {
-  let free = 0;
-  /** @type {[start: number, stop: number, next?: Cell][]} */
-  const spans = [];
-  for (const next of [...row, undefined]) {
-    const stop = Math.min(next?.start ?? makespan, time);
-    if (stop > free) spans.push([free, stop, next]);
-    free = next?.end ?? makespan;
-  }
-  return spans;
 }
 
 /** @param {State} state @param {Place} place */
@@ -211,6 +198,7 @@ export const widget = {
   },
   draw,
   say,
+  // The pipeline fills until its last device has work.
   phase: (state) => String(Math.sign(now(state) - state.run.rows[state.stages - 1][0].start)),
   table,
 };

@@ -13,6 +13,7 @@
  * @property {Cell[]} needs the cell whose message it waits for, then the forward whose activations it uses
  * @property {number} held micro-batches whose activations the device holds while the cell runs
  */
+/** @typedef {[start: number, end: number, next: Cell | undefined]} Gap until a cell, or the end */
 /**
  * @typedef {object} Run
  * @property {Cell[]} cells in time order
@@ -20,7 +21,8 @@
  * @property {number} microbatches
  * @property {number[]} times when something ends: the steps of the run, after 0
  * @property {number} makespan
- * @property {number[]} idle time that each device idles
+ * @property {Gap[][]} gaps when each device idles
+ * @property {number[]} idle for how long
  * @property {number} bubble share of the makespan that devices idle, on average
  * @property {number[]} peaks most micro-batches that each device holds at a time
  */
@@ -110,13 +112,27 @@ export function analyse(slots) {
   }
   const times = [...new Set(cells.map(({ end }) => end))].sort((a, b) => a - b);
   const makespan = times[times.length - 1];
-  const idle = rows.map((row) => makespan - row.reduce((sum, { start, end }) => sum + end - start, 0));
+  const gaps = rows.map((row) => gapsOf(row, makespan));
+  const idle = gaps.map((spans) => spans.reduce((sum, [start, end]) => sum + end - start, 0));
   return {
-    cells, rows, times, makespan, idle,
+    cells, rows, times, makespan, gaps, idle,
     microbatches: cells.length / rows.length / 2,
-    bubble: idle.reduce((sum, time) => sum + time, 0) / rows.length / makespan,
+    bubble: idle.reduce((sum, time) => sum + time / makespan, 0) / rows.length,
     peaks: rows.map((row) => Math.max(...row.map(({ held }) => held))),
   };
+}
+
+/** @param {Cell[]} row @param {number} makespan */
+function gapsOf(row, makespan) {
+  let free = 0;
+  /** @type {Gap[]} */
+  const gaps = [];
+  for (const next of [...row, undefined]) {
+    const start = next?.start ?? makespan;
+    if (start > free) gaps.push([free, start, next]);
+    free = next?.end ?? makespan;
+  }
+  return gaps;
 }
 
 /** The last run that was asked for: playing asks for one again and again. @type {[what: unknown, run: Run] | undefined} */
