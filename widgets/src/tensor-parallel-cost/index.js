@@ -80,7 +80,7 @@ export const widget = {
   controls: ({ devices, d_model, tokens, cluster }) => [
     { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: count(devices) },
     { kind: 'range', name: 'd_model', label: 'd_model', stops: WIDTHS, value: d_model, text: count(d_model) },
-    { kind: 'range', name: 'tokens', label: 'Tokens', stops: TOKENS, value: tokens, text: count(tokens) },
+    { kind: 'range', name: 'tokens', label: 'Tokens b·s', stops: TOKENS, value: tokens, text: count(tokens) },
     { kind: 'choice', name: 'cluster', label: 'Cluster', value: cluster, options: CLUSTERS.map((name) => ({ value: name, text: name })) },
   ],
   draw,
