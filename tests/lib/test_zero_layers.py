@@ -193,6 +193,53 @@ def test_recurrent_and_attention_layers_use_what_they_borrow():
         assert (got[name] - want).abs().max() <= 1e4 * torch.finfo(FP64).eps, name
 
 
+class Graph(nn.Module):
+    """Mixes samples by a sparse matrix, which is saved for the backward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.register_buffer("neighbours", torch.eye(4).roll(1, 0).to_sparse())
+
+    def forward(self, x):
+        return torch.sparse.mm(self.neighbours, self.inner(x).T).T
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_layers_may_save_sparse_tensors(stage):
+    layers = [Graph(), nn.Linear(4, 4)]
+    got = trained(layers, stage, dtype=FP64)
+    model = copy.deepcopy(nn.Sequential(*layers)).double()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1, eps=0.5)
+    for seed in range(3):
+        optimizer.zero_grad()
+        xs, ys = batch(seed)
+        nn.functional.mse_loss(model(torch.cat(xs)), torch.cat(ys)).backward()
+        optimizer.step()
+    for name, want in model.named_parameters():
+        assert (got[name] - want).abs().max() <= 1000 * torch.finfo(FP64).eps
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_under_autocast_it_is_mixed_precision_as_pytorch_does_it(stage, rounding_bound):
+    layers = [nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 4)]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got = trained(layers, stage, steps=1, num_devices=2)
+    model = nn.Sequential(*copy.deepcopy(layers))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1, eps=0.5)
+    xs, ys = batch(0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(torch.cat(xs).float())
+    nn.functional.mse_loss(output.float(), torch.cat(ys).float()).backward()
+    optimizer.step()
+    whole_precision = trained(layers, stage, steps=1, num_devices=2)
+    for name, want in model.named_parameters():
+        assert got[name].dtype == FP32
+        # Gradients of size up to 1, rounded in another order: Adam's slope in them is 2·lr/eps.
+        assert (got[name] - want).abs().max() <= 0.4 * rounding_bound(torch.bfloat16, 10, 1)
+    assert not equal(got, whole_precision)
+
+
 # What has no values, and what is copied
 
 

@@ -128,6 +128,8 @@ def _hooks(units: Sequence[Unit], rank: int) -> saved_tensors_hooks:
     }
 
     def pack(tensor: torch.Tensor) -> torch.Tensor | _Place:
+        if tensor.layout is not torch.strided:  # of which there is no storage to ask for
+            return tensor
         unit = owners.get(tensor.untyped_storage().data_ptr())
         if unit is None or tensor.dtype != unit.setup.dtype:
             return tensor

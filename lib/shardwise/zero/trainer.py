@@ -45,10 +45,13 @@ class ZeroTrainer:
 
     The caller's modules lend their forward pass and their values at the start, and keep their own
     parameters as they were. Each device has buffers of its own, floats among them in `dtype`. A
-    parameter that the loss doesn't reach has gradient zero. Layers may recompute their activations
-    (`torch.utils.checkpoint` with `use_reentrant=False`). Layers that draw random numbers or whose
-    samples influence one another (BatchNorm) don't do what one device would do, as in any data
-    parallelism. fp16 gradients are not scaled against underflow; bf16 ones need no scaling.
+    parameter that the loss doesn't reach has gradient zero. Layers may compute again in the
+    backward pass (`torch.utils.checkpoint` with `use_reentrant=False`). `torch.autocast` around a
+    step acts on them as elsewhere: with fp32 weights that is PyTorch's mixed precision (AMP).
+
+    Layers that draw random numbers or whose samples influence one another (BatchNorm) don't do what
+    one device would do, as in any data parallelism. fp16 gradients are not scaled against
+    underflow; bf16 ones need no scaling.
 
     Executed are the recipes 2+2+12, 2+4+12 and 4+4+8. The others of `RECIPES` are counted only:
     2+6+12 needs a buffer over several micro-batches where a step here has one, 2+0+8 an update in
