@@ -105,7 +105,7 @@ function fail(figure, error) {
   line.textContent = `This widget doesn’t run, and what is drawn stays as it is: ${error instanceof Error ? error.message : error}`;
 }
 
-function mountAll() {
+export function mountAll() {
   for (const figure of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('figure.shardwise-widget'))) {
     try {
       if (figure.dataset.ready === undefined) mount(figure);

@@ -21,6 +21,7 @@ export const frame = (widget, words, state, { id, width, copy }) => markup`<div 
 <div class="sw-try"><p class="sw-try-title">Try this</p><ol class="sw-prompts">${words.prompts.map(
   (prompt) => markup`<li class="sw-prompt">${prompt}</li>`,
 )}</ol></div>
-<div class="sw-foot"><button type="button" class="sw-copy" data-do="copy" ${QUIET}>${copy}</button><button type="button" class="sw-copy" data-do="reset" ${QUIET}>Reset</button><span class="sw-message" role="status"></span></div>
+<div class="sw-foot"><button type="button" class="sw-copy" data-do="copy" ${QUIET}>${copy}</button><button type="button" class="sw-copy" data-do="reset" ${QUIET}>Reset</button>
 <details class="sw-table"><summary class="sw-summary" ${QUIET}>Numbers as a table</summary><div class="sw-cells" role="group" aria-label="${widget.title}, numbers" tabindex="0" ${QUIET}>${tableMarkup(widget.table(state))}</div></details>
+<span class="sw-message" role="status"></span></div>
 </div>`;

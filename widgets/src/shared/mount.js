@@ -33,7 +33,14 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
   let width = measure();
   let state = sound();
   const opened = state;
-  const read = () => state;
+  /** The state of now, or the last sound one: a change is drawn at the end of the task that makes it. */
+  const read = () => {
+    try {
+      return sound();
+    } catch {
+      return state;
+    }
+  };
   const problem = addressKey ? applyAddress(widget, model, addressKey) : '';
 
   /** @type {number | undefined} */
@@ -80,7 +87,7 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
 
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let addressTimer;
-  const address = () => writeAddress(addressKey ?? '', toAddress(widget, state));
+  const address = () => writeAddress(addressKey ?? '', toAddress(widget, read()));
   /** @param {Partial<S>} traits */
   const set = (traits) => {
     if (model.get('note')) model.set('note', '');
@@ -102,7 +109,7 @@ export function mount(widget, { model, root, signal, addressKey, theme }) {
   const buttons = {
     async copy() {
       clearTimeout(addressTimer);
-      const text = addressKey ? linkTo(root, address()) : (widget.code?.(state) ?? toCode(widget, state));
+      const text = addressKey ? linkTo(root, address()) : (widget.code?.(read()) ?? toCode(widget, read()));
       const done = await copyText(text);
       if (done) tell(addressKey ? 'The link is copied.' : 'The code is copied.', true);
       else tell(`Copy this: ${text}`);
