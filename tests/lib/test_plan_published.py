@@ -344,7 +344,7 @@ def test_interleaving_has_the_simulated_bubble_and_peak():
     assert "busy 72; makespan-busy 10.5" in published["formula"]
     stages, chunks, count = 8, 2, 24
     model = Model(layers=32, hidden=1024, num_heads=8, vocab=1, seq_len=64)
-    cluster = replace(dgx_a100(1), intra_bandwidth=1e300, intra_latency=0.0)
+    cluster = replace(dgx_a100(1), intra_bandwidth=1e30, intra_latency=0.0)
     mesh = Mesh(pipeline=stages, chunks=chunks)
     time = step_time(model, cluster, mesh, global_batch=count)
     assert math.isclose(72 * time.bubble / time.compute, 10.5, rel_tol=1e-3)

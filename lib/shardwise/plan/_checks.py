@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import reprlib
 from typing import TYPE_CHECKING, TypeVar
 
-from shardwise._checks import amount, as_float, integer
+from shardwise._checks import amount, integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +14,9 @@ T = TypeVar("T")
 
 LARGEST = 10**9
 """The largest size accepted: far above any model or cluster, and products of sizes stay floats."""
+
+LARGEST_QUANTITY = 1e30
+"""The largest rate or amount accepted, and 1 over the smallest rate: no result becomes infinite."""
 
 
 def size(name: str, value: int) -> int:
@@ -42,14 +44,18 @@ def keep_sizes(owner: object, names: Sequence[str]) -> None:
 
 
 def quantity(name: str, value: float) -> float:
-    """Return `value` as a float of at least 0, or say why it is none.
+    """Return `value` as a float from 0 to `LARGEST_QUANTITY`, or say why it is none.
 
     >>> quantity("num_bytes", 10**9)
     1000000000.0
     """
-    if type(value) is float and 0 <= value < math.inf:  # as in `size`
+    if type(value) is float and 0 <= value <= LARGEST_QUANTITY:  # as in `size`
         return value
-    return as_float(amount(name, value), f"give a smaller {name}")
+    exact = amount(name, value)
+    if exact > LARGEST_QUANTITY:
+        shown = reprlib.repr(value)
+        raise ValueError(f"{name}={shown} is out of range: give at most {LARGEST_QUANTITY:g}")
+    return float(exact)
 
 
 def positive(name: str, value: float) -> float:
@@ -61,6 +67,8 @@ def positive(name: str, value: float) -> float:
     number = quantity(name, value)
     if number == 0:
         raise ValueError(f"{name}={value} must be above 0: nothing could be done at that rate")
+    if number < 1 / LARGEST_QUANTITY:
+        raise ValueError(f"{name}={value} is out of range: give at least {1 / LARGEST_QUANTITY:g}")
     return number
 
 

@@ -19,6 +19,7 @@ from shardwise.plan.link_time import group_link, neighbour_link, ring_pass
 
 if TYPE_CHECKING:
     from shardwise.memory.recipes import Recipe
+    from shardwise.plan._data_time import Traffic
     from shardwise.plan.hardware import Cluster
     from shardwise.plan.mesh import Mesh
     from shardwise.plan.model_shape import Model
@@ -116,6 +117,17 @@ def _send_seconds(
     return num_microbatches * steady + 2 * (stages - 1) * hop
 
 
+def _data_wait(
+    cluster: Cluster, mesh: Mesh, traffic: tuple[Traffic, Traffic], hidden: tuple[float, float]
+) -> float:
+    """Return the exposed seconds of what replicas gather and reduce."""
+    link = group_link(cluster, mesh.replicas, mesh.tensor)
+    return sum(
+        exposed_traffic(part, mesh.replicas, link, beside)
+        for part, beside in zip(traffic, hidden, strict=True)
+    )
+
+
 def _optimizer_seconds(params: float, mesh: Mesh, recipe: Recipe, cluster: Cluster) -> float:
     """Return the seconds to read gradients and change state and weights: bytes over bandwidth.
 
@@ -143,15 +155,17 @@ def step_parts(
     pace = _slowest_stage(model, mesh.pipeline, layer, output)
     forward = pace.layers * layer.forward + pace.output / 3
     backward = pace.layers * layer.backward + pace.output * 2 / 3
-    params = max(stage_params(model, mesh.pipeline, mesh.tensor, stage) for stage in (0, -1))
     hidden = (overlap * forward, overlap * backward)
+    params = max(stage_params(model, mesh.pipeline, mesh.tensor, stage) for stage in (0, -1))
+    layers = stage_layers(model.layers, mesh.pipeline, 0)
+    traffic = data_traffic(params, layers, mesh.zero_stage, count, recipe)
     parts = (
         count * (forward + backward),
         count * pace.layers * layer.tensor,
         count * pace.layers * layer.context,
         pace.others / mesh.chunks,
         _send_seconds(model, cluster, mesh, count, sum(hidden)),
-        _data_wait(model, cluster, mesh, count, recipe, params, hidden),
+        _data_wait(cluster, mesh, traffic, hidden),
         _optimizer_seconds(params, mesh, recipe, cluster),
     )
     seconds = sum(parts)
@@ -163,23 +177,4 @@ def step_parts(
         mfu=total_tokens * model.flops_per_token / peak,
         hfu=total_tokens * (model.flops_per_token + again) / peak,
         tokens_per_second=total_tokens / seconds,
-    )
-
-
-def _data_wait(
-    model: Model,
-    cluster: Cluster,
-    mesh: Mesh,
-    num_microbatches: int,
-    recipe: Recipe,
-    params: float,
-    hidden: tuple[float, float],
-) -> float:
-    """Return the exposed seconds of reductions and gathers, on the stage with most parameters."""
-    layers = stage_layers(model.layers, mesh.pipeline, 0)
-    link = group_link(cluster, mesh.replicas, mesh.tensor)
-    traffic = data_traffic(params, layers, mesh.zero_stage, num_microbatches, recipe)
-    return sum(
-        exposed_traffic(part, mesh.replicas, link, beside)
-        for part, beside in zip(traffic, hidden, strict=True)
     )
