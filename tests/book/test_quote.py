@@ -27,6 +27,14 @@ def test_a_constant_is_quoted_whole():
     assert text.count("frozenset") == 5
 
 
+def test_a_method_is_quoted_as_it_stands_in_its_class_without_the_indentation():
+    text = source("shardwise.ledger.Ledger.total_bytes")
+    assert text.splitlines()[0] == "def total_bytes(self) -> int:"
+    assert text.splitlines()[1].startswith("    return sum(")
+    with pytest.raises(ValueError, match=r"shardwise.ledger.Ledger defines no 'nothing'"):
+        source("shardwise.ledger.Ledger.nothing")
+
+
 def test_several_become_one_block(capsys):
     quote("shardwise.memory.budget.training_memory_bytes", "shardwise.memory.budget._PARTITIONED")
     printed = capsys.readouterr().out

@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import re
+import textwrap
 
 Definition = ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
 
@@ -14,7 +15,7 @@ def source(path: str) -> str:
     """Return the code of one definition without its docstring, which the chapter's prose replaces.
 
     Args:
-        path: module and name of a function, class or constant, such as
+        path: module and name of a function, class, constant or method, such as
             "shardwise.memory.recipes.RECIPES".
 
     Returns:
@@ -28,11 +29,19 @@ def source(path: str) -> str:
         def ring_all_reduce(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """
     module, _, name = path.rpartition(".")
+    owner = None
+    if module.rpartition(".")[2][:1].isupper():  # a method: module.Class.method
+        module, _, owner = module.rpartition(".")
     text = inspect.getsource(importlib.import_module(module))
-    for node in ast.parse(text).body:
+    body: list[ast.stmt] = ast.parse(text).body
+    if owner:
+        classes = (node for node in body if isinstance(node, ast.ClassDef) and node.name == owner)
+        body = next(classes, ast.ClassDef(owner, [], [], [], [])).body
+    for node in body:
         if isinstance(node, Definition) and name in _names(node):
-            return _without_docstring(node, text.splitlines())
-    raise ValueError(f"path={path!r}: {module} defines no {name!r}; quote it where it is defined")
+            return textwrap.dedent(_without_docstring(node, text.splitlines()))
+    where = f"{module}.{owner}" if owner else module
+    raise ValueError(f"path={path!r}: {where} defines no {name!r}; quote it where it is defined")
 
 
 def quote(*paths: str) -> None:
@@ -53,4 +62,4 @@ def _without_docstring(node: Definition, lines: list[str]) -> str:
         docstring = node.body[0]
         gone = range(docstring.lineno - 1, docstring.end_lineno or docstring.lineno)
         kept = [index for index in kept if index not in gone]
-    return re.sub(r" +# noqa.*", "", "\n".join(lines[index] for index in kept)).strip()
+    return re.sub(r" +# noqa.*", "", "\n".join(lines[index] for index in kept)).rstrip()
