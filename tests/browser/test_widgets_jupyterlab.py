@@ -1,4 +1,4 @@
-"""Both widgets in a real JupyterLab: controls move traits, traits move views, keys stay with us."""
+"""Widgets in a real JupyterLab, one in Notebook 7: controls move traits, and traits move views."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from playwright.sync_api import TimeoutError as TookTooLong
 from visiting import AXE
+from widget_pages import KINDS
+
+from shardwise_widgets.base import prerender
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,17 +32,32 @@ CELLS = (
     ),
     "ring = RingAllReduce(devices=4, step=1)\nring",
     "ring",
+    # Ordinary ipywidgets: in boxes, linked on both sides, and by name within a kernel.
+    (
+        "import torch\nfrom ipywidgets import HBox, IntSlider, jslink, link\n"
+        "own = RingAllReduce.from_tensors([torch.arange(6.0), torch.ones(6)], step=1)\n"
+        "slider, other = IntSlider(max=2), IntSlider(max=2)\n"
+        "link((own, 'step'), (slider, 'value'))\njslink((own, 'step'), (other, 'value'))\n"
+        "HBox([own, slider, other])"
+    ),
+    *(
+        f"from shardwise_widgets import {name}\n{name.lower()} = {name}()\n{name.lower()}"
+        for name in KINDS
+        if name not in ("MemoryBudget", "RingAllReduce")
+    ),
 )
+ONE = ["from shardwise_widgets import RingAllReduce\nring = RingAllReduce(devices=4, step=1)\nring"]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start JupyterLab with every folder of its own; its address, token included."""
     home = tmp_path_factory.mktemp("jupyter")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     (home / "root").mkdir()
-    nbformat.write(notebook, home / "root" / "widgets.ipynb")
+    for name, cells in (("widgets", CELLS), ("one", ONE)):
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+        nbformat.write(notebook, home / "root" / f"{name}.ipynb")
     quiet = home / "settings" / "@jupyterlab" / "apputils-extension"
     quiet.mkdir(parents=True)
     (quiet / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
@@ -64,6 +82,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 "--no-browser",
                 "--allow-root",
                 "--expose-app-in-browser",
+                "--JupyterNotebookApp.expose_app_in_browser=True",
                 "--ip=127.0.0.1",
                 "--port=0",
                 f"--IdentityProvider.token={token}",
@@ -99,7 +118,7 @@ def wait_for_address(process: subprocess.Popen[bytes], home: Path) -> str:
 def lab(browser: Browser, server: str) -> Iterator[Page]:
     """One JupyterLab for all tests, with the notebook run and nothing reached but itself."""
     # Tall enough for every cell: JupyterLab takes those out of the page that are out of sight.
-    context = browser.new_context(viewport={"width": 1280, "height": 4000})
+    context = browser.new_context(viewport={"width": 1280, "height": 14000})
     context.route(
         re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)"), lambda r: r.abort()
     )
@@ -108,22 +127,22 @@ def lab(browser: Browser, server: str) -> Iterator[Page]:
     page.wait_for_function(
         "window.jupyterapp?.shell?.currentWidget?.sessionContext", timeout=90_000
     )
-    page.evaluate(
-        """async () => {
-          await jupyterapp.restored;
-          const { context, sessionContext } = jupyterapp.shell.currentWidget;
-          await context.ready;
-          await sessionContext.ready;
-          await jupyterapp.commands.execute('notebook:run-all-cells');
-        }"""
-    )
+    page.evaluate(RUN_ALL)
     expect(page.get_by_role("group", name="Ring all-reduce", exact=True)).to_have_count(
-        2, timeout=60_000
+        3, timeout=60_000
     )
+    expect(page.locator(".sw-root[data-theme]")).to_have_count(len(KINDS) + 2, timeout=60_000)
     yield page
     context.close()
 
 
+RUN_ALL = """async () => {
+  await jupyterapp.restored;
+  const { context, sessionContext } = jupyterapp.shell.currentWidget;
+  await context.ready;
+  await sessionContext.ready;
+  await jupyterapp.commands.execute('notebook:run-all-cells');
+}"""
 PRINTED = """async (code) => {
   const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
   const future = kernel.requestExecute({ code });
@@ -163,7 +182,7 @@ def active_cell(page: Page) -> int:
 
 
 def test_both_are_drawn_and_keep_to_the_notebooks_theme(lab: Page) -> None:
-    for root in (budget(lab), ring(lab, 0), ring(lab, 1)):
+    for root in lab.locator(".sw-root").all():
         expect(root.locator("svg.sw-svg")).to_be_visible()
         expect(root).to_have_attribute("data-theme", "light")
     expect(budget(lab).locator("output")).to_contain_text("ZeRO stage 3 on 64\u00a0devices")
@@ -225,13 +244,76 @@ def test_another_ring_is_recorded_by_the_kernel(lab: Page) -> None:
     expect(ring(lab).locator("output")).to_contain_text("Step 4 of 4")
 
 
+OTHERS = [name for name in KINDS if name not in ("MemoryBudget", "RingAllReduce")]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_widget_moves_its_traits_and_follows_them(lab: Page, name: str) -> None:
+    kind, variable = KINDS[name], name.lower()
+    root = lab.locator(f".sw-root:has(.sw-controls[aria-label='{title_of(name)}'])")
+    control = root.locator(".sw-controls :is(input[type=range], select:not(.sw-speed))").first
+    trait = str(control.get_attribute("data-name"))
+    before = python(lab, f"print({variable}.{trait})")
+    assert before == str(getattr(kind(), trait))
+    at = control.input_value()
+    control.press("Home" if at != "0" else "End")
+    expect(control).not_to_have_value(at)
+    changed = f"print({variable}.{trait} != {before!r} and str({variable}.{trait}) != {before!r})"
+    until(lab, changed, "True")
+    python(lab, f"{variable}.{trait} = type({variable}.{trait})({before!r})")
+    expect(control).to_have_value(at)
+    cell = active_cell(lab)
+    for key in ("ArrowDown", "ArrowUp"):
+        control.press(key)
+    assert active_cell(lab) == cell, "the notebook must not take the arrow keys"
+    root.locator('[data-key][tabindex="0"]').focus()
+    for key in ("End", "ArrowLeft", "ArrowUp", "Home", "ArrowDown"):
+        lab.keyboard.press(key)
+        assert lab.evaluate("document.activeElement.matches('[data-key]')")
+    assert active_cell(lab) == cell
+    assert python(lab, f"{variable}.{trait} = None").startswith(
+        ("TraitValueError", "TraitTypeError")
+    )
+
+
+def title_of(name: str) -> str:
+    """What the group of a widget's controls is called."""
+    return str(prerender(name, KINDS[name]().book_state())["title"])
+
+
+def test_own_tensors_in_a_box_linked_both_ways(lab: Page) -> None:
+    own = ring(lab, 2)
+    expect(own.get_by_role("slider", name="Devices")).to_have_count(0)
+    expect(own.locator("output")).to_contain_text("Step 1 of 2")
+    python(lab, "slider.value = 2")
+    expect(own.locator("output")).to_contain_text("Step 2 of 2")
+    own.get_by_role("slider", name="Step").press("Home")
+    until(lab, "print(own.step, slider.value, other.value)", "0 0 0")
+    python(lab, "seen = []; own.observe(lambda change: seen.append(change.new), 'step')")
+    own.get_by_role("button", name="Next step").press("Enter")
+    until(lab, "print(seen)", "[1]")
+
+
+def test_widgets_of_a_kernel_share_what_their_links_name(lab: Page) -> None:
+    code = """
+from IPython.display import display
+left, right = RingAllReduce(devices=3, link="devices"), MemoryBudget(devices=5, link="devices")
+print(left.devices)
+"""
+    assert python(lab, code) == "5"
+    assert python(lab, "right.devices = 100; print(left.devices, '|', left.note)").startswith(
+        "5 | MemoryBudget has devices 100, which isn't shown here: devices=100 must be"
+    )
+    assert python(lab, "left.devices = 4; print(right.devices, repr(left.note))") == "4 ''"
+
+
 @pytest.mark.parametrize("theme", ["Dark", "Light"])
 def test_the_theme_is_followed_and_axe_finds_nothing(lab: Page, theme: str) -> None:
     lab.evaluate(
         "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })",
         f"JupyterLab {theme}",
     )
-    for root in (budget(lab), ring(lab, 0), ring(lab, 1)):
+    for root in lab.locator(".sw-root").all():
         expect(root).to_have_attribute("data-theme", theme.lower())
     if not lab.evaluate("'axe' in window"):
         lab.evaluate(AXE.read_text(encoding="utf-8"))
@@ -245,6 +327,27 @@ def test_the_theme_is_followed_and_axe_finds_nothing(lab: Page, theme: str) -> N
 def test_running_a_cell_again_takes_the_old_view_away(lab: Page) -> None:
     for _ in range(3):
         lab.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
-    expect(lab.locator(".sw-root.sw-ring")).to_have_count(2)
+    expect(lab.locator(".sw-root.sw-ring")).to_have_count(3)
     expect(budget(lab)).to_have_count(1)
     expect(ring(lab).locator("output")).to_contain_text("Step 1 of 6")
+
+
+def test_one_in_notebook_7(browser: Browser, server: str) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 3000})
+    page = context.new_page()
+    page.goto(server.replace("lab/tree/widgets.ipynb", "notebooks/one.ipynb"))
+    page.wait_for_function(
+        "window.jupyterapp?.shell?.currentWidget?.sessionContext", timeout=90_000
+    )
+    page.evaluate(RUN_ALL)
+    root = page.locator(".sw-root.sw-ring")
+    expect(root.locator("output")).to_contain_text("Step 1 of 6", timeout=60_000)
+    slider = root.get_by_role("slider", name="Step")
+    slider.focus()
+    for key, step in (("ArrowUp", 2), ("End", 6), ("ArrowDown", 5), ("Home", 0)):
+        page.keyboard.press(key)
+        expect(slider).to_have_value(str(step))
+    until(page, "print(ring.step)", "0")
+    python(page, "ring.devices = 2")
+    expect(root.locator("output")).to_contain_text("2 devices in a ring")
+    context.close()

@@ -21,6 +21,7 @@ export const notebook = (widget, words) => ({
     const stop = () => control.abort();
     outer?.addEventListener('abort', stop, { signal });
     signal.addEventListener('abort', () => el.replaceChildren());
+    el.classList.add('sw-host'); // in a row of others it would have no width of its own
     try {
       const state = soundState(widget, (trait) => model.get(trait));
       el.innerHTML = frame(widget, words, state, { id: newId(), width: FRAME_WIDTH, copy: 'Copy code' }).text;
