@@ -205,6 +205,25 @@ def test_a_split_sequence_divides_evenly():
     assert any("context=1 x tensor=4 does not divide seq_len=50" in each for each in problems)
 
 
+@pytest.mark.parametrize(("context", "seq_len"), [(2, 50), (2, 6), (3, 9), (8, 24)])
+def test_each_device_of_a_ring_gets_two_equal_chunks(context, seq_len):
+    model = replace(SMALL, seq_len=seq_len)
+    problems = mesh_problems(model, NODE, Mesh(context=context), global_batch=1)
+    assert any(
+        f"2 x context={context} does not divide seq_len={seq_len}" in each for each in problems
+    )
+    alone = mesh_problems(model, NODE, Mesh(data=16), global_batch=16)
+    assert alone == ()
+
+
+def test_what_fills_a_device_to_the_last_byte_fits():
+    mesh = Mesh(data=16)
+    needed = mesh_memory(SMALL, mesh, global_batch=16).total
+    full = replace(NODE, device=replace(A100_80GB, memory_bytes=needed))
+    assert mesh in {each.mesh for each in plan(SMALL, full, global_batch=16)}
+    assert explain(SMALL, full, mesh, global_batch=16) == ()
+
+
 def test_what_does_not_fit_is_explained_with_its_parts():
     big = Model(layers=96, hidden=12288, num_heads=96, vocab=51200, seq_len=2048)
     mesh = Mesh(data=2, tensor=8)
@@ -351,6 +370,7 @@ def test_a_plan_shows_itself_in_one_line_and_its_parts_in_three():
     (alone,) = plan(SMALL, Cluster(1, A100_80GB, 1, 1e9, 1e9), global_batch=1, choices=ONE_WAY)
     totals = f"{alone.time.total:.3g} s, MFU {100 * alone.time.mfu:.1f} %, 0.0 GB"
     assert repr(alone) == f"<Plan {totals}: one device>"
+    assert plan_table([alone]).startswith("| data | GB | s |")
     shared = plan(SMALL, NODE, global_batch=16, choices=ONE_WAY)[0]
     line, memory, time = str(shared).splitlines()
     assert line == repr(shared)
@@ -394,6 +414,10 @@ def test_tables_leave_out_what_says_nothing():
     assert first == ["data", "tensor", "ZeRO", "GB", "s", "MFU", "tokens/s"]
     assert row[5] == f"{100 * plans[0].time.mfu:.1f} %"
     assert plan_table(iter(plans), limit=1) == plan_table(plans[:1])
+    doubled = [plans[0], plans[0], plans[1], plans[0]]
+    assert plan_table(doubled).count("\n") == 5
+    assert plan_table(doubled, distinct=("tensor", "pipeline")) == plan_table(plans)
+    assert plan_table(doubled, distinct=("tensor",)) == plan_table(plans[:1])
     assert plan_table([]) == "No plan fits."
 
 

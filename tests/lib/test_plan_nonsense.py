@@ -102,7 +102,7 @@ OTHER = {
     step_time: ("model", "cluster", "mesh", "recipe"),
     plan: ("model", "cluster", "recipe", "choices"),
     candidate_meshes: ("model", "cluster", "choices"),
-    plan_table: ("plans", "show"),
+    plan_table: ("plans", "show", "distinct"),
 }
 WORKING = {
     Model: {**SHAPE, "kv_heads": 2, "d_ff": 16},
@@ -261,6 +261,7 @@ def test_objects_and_flags_are_what_they_should_be(function, name):
         (step_time, "recipe", "1+1+1"),
         (plan, "recipe", "1+1+1"),
         (plan_table, "show", "all"),
+        (plan_table, "distinct", ("tensors",)),
     ],
 )
 def test_what_does_not_exist_is_refused_by_name(function, name, wrong):
