@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from shardwise_book import check, quarto, serve
+from shardwise_book import check, prose, quarto, serve
 from shardwise_book.build import build
 from shardwise_book.epub import epub
 from shardwise_book.errors import BookError, Problem, raise_any
@@ -25,6 +25,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("quarto", help="let the quarto program build it, and check what it made")
     bound = commands.add_parser("epub", help="write the book as an EPUB")
     bound.add_argument("output", nargs="?", type=Path, default=Path("_book.epub"), help="the file")
+    commands.add_parser("prose", help="look for what the text doesn't say or doesn't compute")
     looked = commands.add_parser("check", help="look for what is broken in a built book")
     looked.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
     served = commands.add_parser("serve", help="serve a built book on this machine")
@@ -46,6 +47,9 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
         print("Quarto built the book, and nothing in it is broken:", quarto.build(Path.cwd()))
     elif arguments.command == "epub":
         print("The EPUB:", epub(Path.cwd(), arguments.output, console))
+    elif arguments.command == "prose":
+        raise_any(prose.problems(Path.cwd(), console))
+        print("Every sentence has its line, every letter a meaning, every number a cell.")
     elif arguments.command == "check":
         raise_any(check.check_site(arguments.folder))
         print(f"{arguments.folder}: nothing is broken")
