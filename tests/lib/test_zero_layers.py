@@ -284,6 +284,30 @@ def test_a_copy_goes_its_own_way(stage):
     assert equal(trainer.parameters_full(), twin.parameters_full())
 
 
+@pytest.mark.parametrize("stage", range(4))
+def test_a_failed_step_holds_on_to_nothing(stage):
+    def loss(output, target):
+        raise KeyError(output.dtype)
+
+    trainer = ZeroTrainer([nn.Linear(4, 4), block()], stage=stage, loss=loss, **NUMBERS)
+    with pytest.raises(KeyError):
+        trainer.step(*batch())
+    assert all(unit.full is None and unit.unreduced is None for unit in trainer._units)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, FP32, FP64])
+def test_the_loss_is_computed_in_fp32_or_fp64(dtype):
+    seen = []
+
+    def loss(output, target):
+        seen.extend([output.dtype, target.dtype])
+        return nn.functional.mse_loss(output, target).to(dtype)
+
+    trainer = ZeroTrainer([nn.Linear(4, 4)], stage=2, dtype=dtype, loss=loss, **NUMBERS)
+    assert trainer.step(*batch()).dtype == (FP64 if dtype is FP64 else FP32)
+    assert set(seen) == {FP64 if dtype is FP64 else FP32}
+
+
 def test_buffers_keep_what_a_failed_step_wrote():
     broken = []
 
