@@ -2,8 +2,8 @@
 
 Kernels take the time of their FLOPs or of their bytes (`Device`), communication that of the
 alpha-beta model of `link_time`. The slowest pipeline stage sets the pace. What data, context and
-pipeline axes send, and half of what the tensor axis sends backward, hides behind as much of the
-concurrent kernels as `overlap` says; the rest of tensor parallelism is on the critical path.
+pipeline axes send, and the gradients of inputs that the tensor axis sends, hides behind as much of
+the concurrent kernels as `overlap` says; the rest of tensor parallelism is on the critical path.
 
 Not modelled, so that reality is slower: launches of kernels, and tiles that small matrices do not
 fill (a stage of a few hundred tokens or a few dozen columns is slower than it looks here); what the
@@ -50,7 +50,7 @@ def step_time(
         global_batch: sequences in one optimizer step.
         recipe: name from `RECIPES`, or a `Recipe`: bytes of weights and gradients on the way.
         overlap: share of the concurrent kernels, from 0 to 1, that communication can hide behind.
-            1 is the best case; runs of today's frameworks lie between 0 and 1.
+            1 is the best case; most published runs lie between 0 and 1.
 
     Returns:
         Seconds by part, MFU, and tokens per second.
