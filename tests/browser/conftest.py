@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support import ROOT
 from visiting import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser
 
@@ -19,3 +23,13 @@ def visit(browser: Browser) -> Iterator[Visit]:
     visit = Visit(browser)
     yield visit
     visit.close()
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole book, built once; its cells run only if something changed."""
+    folder = tmp_path_factory.mktemp("real") / "the book"
+    command = [sys.executable, "-m", "shardwise_book", "build", "--output", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder

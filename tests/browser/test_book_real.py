@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +15,6 @@ from shardwise.memory import fewest_devices
 from shardwise.memory.recipes import RECIPES
 
 if TYPE_CHECKING:
-    from pathlib import Path
 
     from playwright.sync_api import Locator, Page
 
@@ -26,15 +23,6 @@ PAGES = [
     for line in (ROOT / "_quarto.yml").read_text(encoding="utf-8").splitlines()
     if re.match(r"\s+- \S+\.qmd$", line)
 ]
-
-
-@pytest.fixture(scope="session")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("real") / "the book"
-    command = [sys.executable, "-m", "shardwise_book", "build", "--output", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder
 
 
 def test_every_chapter_has_a_page_and_nothing_else_is_one(book):

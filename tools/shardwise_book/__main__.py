@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from shardwise_book import check, prose, quarto, serve
+from shardwise_book import check, links, prose, quarto, serve
 from shardwise_book.build import build
 from shardwise_book.epub import epub
 from shardwise_book.errors import BookError, Problem, raise_any
@@ -26,6 +26,9 @@ def _parser() -> argparse.ArgumentParser:
     bound = commands.add_parser("epub", help="write the book as an EPUB")
     bound.add_argument("output", nargs="?", type=Path, default=Path("_book.epub"), help="the file")
     commands.add_parser("prose", help="look for what the text doesn't say or doesn't compute")
+    listed = commands.add_parser("links", help="list the addresses outside a built book")
+    listed.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
+    listed.add_argument("--ask", action="store_true", help="go online and see whether they answer")
     looked = commands.add_parser("check", help="look for what is broken in a built book")
     looked.add_argument("folder", nargs="?", type=Path, default=Path("_book"), help="a built book")
     served = commands.add_parser("serve", help="serve a built book on this machine")
@@ -50,6 +53,10 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
     elif arguments.command == "prose":
         raise_any(prose.problems(Path.cwd(), console))
         print("Every sentence has its line, every letter a meaning, every number a cell.")
+    elif arguments.command == "links":
+        found = links.outside(arguments.folder)
+        raise_any(links.silent(found) if arguments.ask else [])
+        print(*sorted(found), sep="\n")
     elif arguments.command == "check":
         raise_any(check.check_site(arguments.folder))
         print(f"{arguments.folder}: nothing is broken")
