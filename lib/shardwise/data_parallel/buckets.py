@@ -48,7 +48,8 @@ def bucket_gradients(
         [[3], [2], [1, 0]]
 
     Source: Li et al., "PyTorch Distributed", arXiv:2006.15704, section 3.2.3; the 25 MiB are the
-    default of `torch.nn.parallel.DistributedDataParallel`.
+    default of `torch.nn.parallel.DistributedDataParallel`, which closes a bucket once it has
+    reached that size, and so may pass it by one gradient, and its first one at 1 MiB.
     """
     checked = tensor_list("gradients", gradients)
     limit = integer("bucket_bytes", bucket_bytes, minimum=1)

@@ -190,7 +190,7 @@ def replicate(tensor: torch.Tensor, num_devices: int) -> list[torch.Tensor]:
     return list(apply(Replicate, count, tensor))
 
 
-def one_of(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+def take_one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Take one of N tensors that are equal by what made them; see `collapse`."""
     result: torch.Tensor = apply(Collapse, *tensors)
     return result
@@ -222,7 +222,7 @@ def collapse(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
                 f"tensors[{rank}] holds other numbers than tensors[0]: only one of equal tensors "
                 "stands for all, add partial sums up with g before"
             )
-    return one_of(tensors)
+    return take_one(tensors)
 
 
 def _same_numbers(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -15,7 +15,7 @@ import torch  # noqa: TC002 - the doctests use it
 
 from shardwise._tensors import same_kind_tensors
 from shardwise.tensor_parallel._matrices import activation, matrix, shard_count, split_sizes, vector
-from shardwise.tensor_parallel.conjugates import f, g, one_of, replicate
+from shardwise.tensor_parallel.conjugates import f, g, replicate, take_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def row_sum(
     inputs: Sequence[torch.Tensor], B: torch.Tensor, bias: torch.Tensor | None
 ) -> torch.Tensor:
     """Return g(Yᵢ Bᵢ) + bias, one of the N equal copies."""
-    z = one_of(g(row_products(inputs, B)))
+    z = take_one(g(row_products(inputs, B)))
     return z if bias is None else z + bias
 
 

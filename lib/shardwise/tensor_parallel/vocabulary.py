@@ -15,7 +15,7 @@ from torch.nn import functional
 from shardwise._tensors import dense_tensor, same_kind_tensors
 from shardwise.collectives import all_gather
 from shardwise.tensor_parallel._matrices import activation, matrix, shard_count
-from shardwise.tensor_parallel.conjugates import g, one_of
+from shardwise.tensor_parallel.conjugates import g, take_one
 from shardwise.tensor_parallel.linear import row_parallel_shards
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def vocab_parallel_embedding(
     for start, shard in zip(starts, shards, strict=False):
         own, outside = own_range(token_ids, start, shard.shape[0])
         rows.append(functional.embedding(own, shard).masked_fill(outside.unsqueeze(-1), 0))
-    return one_of(g(rows))
+    return take_one(g(rows))
 
 
 def vocab_parallel_cross_entropy(
@@ -134,4 +134,4 @@ def vocab_parallel_cross_entropy(
         own, outside = own_range(targets, start, shard.shape[-1])
         target = shifted.gather(-1, own.unsqueeze(-1)).squeeze(-1).masked_fill(outside, 0)
         terms.append(torch.stack([shifted.exp().sum(-1), target]))  # (2, …)
-    return one_of([total.log() - target for total, target in g(terms)])
+    return take_one([total.log() - target for total, target in g(terms)])
