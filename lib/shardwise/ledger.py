@@ -56,12 +56,14 @@ class Ledger:
         payloads: whether transfers keep a copy of what was sent.
         num_steps: number of steps so far; the latency of collectives that run one after the other
             is this many times alpha.
+        recording: whether its block still runs.
     """
 
     transfers: list[Transfer] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     payloads: bool = False
     num_steps: int = field(default=0, init=False)
+    recording: bool = field(default=True, init=False)
 
     def add(self, transfer: Transfer) -> None:
         """Write down one message."""
@@ -116,7 +118,9 @@ def record(*, payloads: bool = False) -> Iterator[Ledger]:
         with torch.autograd.set_multithreading_enabled(False):
             yield ledger
     finally:
-        # Others may have begun meanwhile and still run: a generator ends its block when it likes.
+        # A generator ends its block when and where it likes: others may have begun since and still
+        # record, and the context that it began in may not be this one.
+        ledger.recording = False
         _active.set(tuple(other for other in _active.get() if other is not ledger))
 
 
@@ -136,7 +140,8 @@ class Recorder:
 
     def __init__(self, call: str) -> None:
         """Note the call, and the step from which each active ledger continues."""
-        self._ledgers = [(ledger, ledger.num_steps) for ledger in _active.get()]
+        active = (ledger for ledger in _active.get() if ledger.recording)
+        self._ledgers = [(ledger, ledger.num_steps) for ledger in active]
         for ledger, _ in self._ledgers:
             ledger.calls.append(call)
 
