@@ -6,6 +6,10 @@ import math
 import reprlib
 from fractions import Fraction
 from numbers import Integral, Rational, Real
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 def written(value: object) -> str:
@@ -66,6 +70,30 @@ def whole(name: str, value: float | Fraction) -> int:
             f"{name}={written(value)} must be a whole number: round it, as in round({name})"
         )
     return exact.numerator
+
+
+def flag(name: str, value: bool) -> bool:
+    """Return `value`, or say that it must be True or False.
+
+    >>> flag("causal", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={written(value)} must be True or False")
+    return value
+
+
+def one_of(name: str, value: str, allowed: Collection[str]) -> str:
+    """Return `value`, or say which values are allowed.
+
+    >>> one_of("policy", "gpipe", ["gpipe", "1f1b"])
+    'gpipe'
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={written(value)} must be one of {', '.join(allowed)}")
+    if value not in allowed:
+        raise ValueError(f"{name}={written(value)} is unknown: choose from {', '.join(allowed)}")
+    return value
 
 
 def as_float(exact: Fraction, remedy: str) -> float:

@@ -159,6 +159,31 @@ def test_remedies_of_schedules():
         call("pipeline_schedule", num_microbatches=10**9)
 
 
+def test_numbers_that_python_does_not_write_are_refused_by_name():
+    huge = 10**5000
+    with pytest.raises(ValueError, match=r"num_layers=\(of over 4300 digits\) is out of range"):
+        call("partition_layers", num_layers=huge)
+    with pytest.raises(
+        ValueError, match=r"num_stages=\(of over 4300 digits\) is more than num_lay"
+    ):
+        call("partition_layers", num_stages=huge)
+    with pytest.raises(
+        ValueError, match=r"num_microbatches=\(of over 4300 digits\) need more than"
+    ):
+        call("pipeline_schedule", num_microbatches=huge)
+    with pytest.raises(ValueError, match=r"^target=.*Fraction.* must be above 0"):
+        microbatches_for_bubble(4, Fraction(huge))
+    with pytest.raises(ValueError, match=r"end=1 is before start=\(of over 4300 digits\): swap"):
+        Cell(0, 0, "F", huge, 1)
+
+
+def test_lists_of_more_layers_than_memory_holds_are_refused():
+    with pytest.raises(ValueError, match="num_layers=10000001 is out of range: give an integer fr"):
+        call("partition_layers", num_layers=10_000_001)
+    with pytest.raises(ValueError, match="num_layers=10000000000 is out of range"):
+        call("gradient_match", num_layers=10**10)
+
+
 def test_costs_beyond_floats_are_refused():
     for cost in (1e308, [1, 1e308]):
         with pytest.raises(ValueError, match="more than a float holds: give them in a larger unit"):
@@ -234,6 +259,16 @@ def test_batches_that_have_no_equal_parts():
             call("run_schedule", **{name: torch.tensor(1.0)})
         with pytest.raises(TypeError, match=f"{name} is sparse or nested"):
             call("run_schedule", **{name: torch.ones(4, 2).to_sparse()})
+
+
+def test_parameters_that_cannot_be_trained():
+    with torch.inference_mode():
+        inferred = [nn.Linear(2, 2), nn.Linear(2, 1)]
+    with pytest.raises(ValueError, match=r"stages\[0\].weight was made in inference mode: make"):
+        call("run_schedule", stages=inferred)
+    lazy = [nn.Linear(2, 2), nn.Sequential(nn.LazyLinear(1))]
+    with pytest.raises(ValueError, match=r"stages\[1\].0.weight has no shape yet: run the layer"):
+        call("run_schedule", stages=lazy)
 
 
 class Returns(nn.Module):

@@ -153,6 +153,22 @@ def test_nothing_of_the_caller_changes(policy):
     assert all(gradient.abs().sum() > 0 for gradient in flat(run))
 
 
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_gradients_do_not_depend_on_the_callers_mode(policy, mode):
+    stages, cells = cut(layers_of(2, 4, seed=0), 2), pipeline_schedule(2, 3, policy)
+    x, y = torch.randn(2, 6, 4)
+    plain = run_schedule(stages, x, y, functional.mse_loss, cells)
+    with mode():
+        inside = run_schedule(stages, x.clone(), y.clone(), functional.mse_loss, cells)
+        made_here = [x.clone(), y.clone()]
+    after = run_schedule(stages, *made_here, functional.mse_loss, cells)
+    for other in (inside, after):
+        assert same_bits(plain, other)
+        assert torch.equal(plain.loss, other.loss)
+        assert not any(tensor.is_inference() for tensor in (other.loss, *flat(other)))
+
+
 @pytest.mark.parametrize("frozen", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
 def test_frozen_stages_pass_gradients_on_and_have_none(frozen):
     layers = layers_of(3, 4, seed=1)
@@ -432,6 +448,36 @@ def test_gradient_match_follows_torchs_defaults(device, dtype):
     assert found["allclose"]
     assert found["tolerance"] == 8 * torch.finfo(dtype).eps * (12 + 64) ** 0.5
     assert found["max_rel_diff"] > 0
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        torch.inference_mode,
+        torch.no_grad,
+        lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+        lambda: torch.autograd.set_detect_anomaly(mode=True),
+    ],
+)
+def test_gradient_match_does_not_depend_on_the_callers_mode(mode):
+    plain = gradient_match(4, 8, 12, 2, 3, "1f1b")
+    with mode():
+        assert gradient_match(4, 8, 12, 2, 3, "1f1b") == plain
+
+
+def test_gradient_match_needs_a_device_with_numbers():
+    with torch.device("meta"), pytest.raises(ValueError, match=r"default device is .meta., wh"):
+        gradient_match(4, 8, 12, 2, 3)
+
+
+def test_schedules_run_on_tensors_that_have_only_shapes():
+    stages = [stage.to("meta") for stage in cut(layers_of(2, 4, seed=0), 2)]
+    x = torch.zeros(6, 4, device="meta")
+    with ledger.record() as log:
+        run = run_schedule(stages, x, x, functional.mse_loss, pipeline_schedule(2, 3, "1f1b"))
+    assert run.peak_inflight == [2, 1]
+    assert {g.device.type for g in flat(run)} == {"meta"}
+    assert log.total_bytes() == 2 * x.numel() * 4
 
 
 def test_gradient_match_leaves_random_numbers_alone_and_follows_its_seed():

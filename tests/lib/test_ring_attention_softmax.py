@@ -194,6 +194,12 @@ def test_bad_input_is_named(wrong, error, message):
     [
         (lambda: start_softmax(M, Q), ValueError, r"q has shape \(1, 2, 3\)"),
         (lambda: start_softmax(Q, 5), TypeError, "v=5 must be a torch.Tensor"),
+        (
+            lambda: start_softmax(Q, Q.double()),
+            ValueError,
+            "v has dtype torch.float64, q has torch",
+        ),
+        (lambda: start_softmax(Q, Q.to("meta")), ValueError, "v has device meta, q has cpu"),
         (lambda: finish_softmax(M, M, M), ValueError, "m, ell and o must share dtype and device"),
         (lambda: finish_softmax(M, M.double(), Q), ValueError, "m, ell and o must share"),
         (lambda: finish_softmax(M, M, torch.tensor(1.0)), ValueError, "m, ell and o must share"),

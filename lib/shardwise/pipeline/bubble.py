@@ -6,18 +6,18 @@ fraction of the ideal time without a bubble (Megatron-LM), which may exceed 1.
 
 from __future__ import annotations
 
-import reprlib
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from shardwise._checks import as_float, integer
+from shardwise._checks import as_float, integer, one_of, written
 from shardwise.pipeline.costs import whole_schedule
-from shardwise.pipeline.schedules import Cell, choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from shardwise.pipeline.schedules import Cell
 
 Definition: TypeAlias = Literal["makespan", "ideal"]
 _DEFINITIONS = ("makespan", "ideal")
@@ -35,7 +35,7 @@ def bubble_fraction_exact(
     """
     stages = integer("num_stages", num_stages, minimum=1)
     microbatches = integer("num_microbatches", num_microbatches, minimum=1)
-    choice("definition", definition, _DEFINITIONS)
+    one_of("definition", definition, _DEFINITIONS)
     if definition == "ideal":
         return Fraction(stages - 1, microbatches)
     return Fraction(stages - 1, microbatches + stages - 1)
@@ -98,7 +98,7 @@ def schedule_bubble_fraction(cells: Iterable[Cell], definition: Definition = "ma
 
     Source: the two definitions of `bubble_fraction`, counted.
     """
-    choice("definition", definition, _DEFINITIONS)
+    one_of("definition", definition, _DEFINITIONS)
     ordered, num_stages, _ = whole_schedule(cells)
     available = num_stages * Fraction(ordered[-1].end)
     worked = sum((Fraction(cell.end) - Fraction(cell.start) for cell in ordered), Fraction(0))
@@ -112,19 +112,21 @@ def _target_as_written(target: float | Decimal | Fraction) -> Fraction:
     """Return the target as the decimal number that was written, or say why it is none in (0, 1]."""
     if isinstance(target, bool) or not isinstance(target, (Real, Decimal)):
         raise TypeError(
-            f"target={reprlib.repr(target)} must be a number, not {type(target).__name__}: "
+            f"target={written(target)} must be a number, not {type(target).__name__}: "
             "give a float, Decimal or Fraction"
         )
     # Decimals are asked first, as their NaNs raise when they are compared.
     if (isinstance(target, Decimal) and target.is_nan()) or not 0 < target <= 1:
         raise ValueError(
-            f"target={target} must be above 0, which no pipeline of several stages reaches, "
-            "and at most 1"
+            f"target={written(target)} must be above 0, which no pipeline of several stages "
+            "reaches, and at most 1"
         )
     if isinstance(target, Rational):
         return Fraction(int(target.numerator), int(target.denominator))
     if isinstance(target, Decimal) and target.adjusted() < _SMALLEST_EXPONENT:
-        raise ValueError(f"target={target} is too small for any pipeline: give at least 1E-1000")
+        raise ValueError(
+            f"target={written(target)} is too small for any pipeline: give at least 1E-1000"
+        )
     return Fraction(str(target))
 
 

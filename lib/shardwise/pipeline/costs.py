@@ -6,9 +6,9 @@ wrong with them. Where two cells fall on one instant, the order of the list deci
 
 from __future__ import annotations
 
-import reprlib
 from typing import TYPE_CHECKING
 
+from shardwise._checks import written
 from shardwise.pipeline.schedules import Cell, Op, Time
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ def _in_time_order(cells: Iterable[Cell]) -> list[Cell]:
         listed = list(cells)
     except TypeError as error:
         raise TypeError(
-            f"cells={reprlib.repr(cells)} must be a list of Cell, as pipeline_schedule returns it"
+            f"cells={written(cells)} must be a list of Cell, as pipeline_schedule returns it"
         ) from error
     if not listed:
         raise ValueError("cells is empty: give the cells of a schedule")
     for index, cell in enumerate(listed):
         if not isinstance(cell, Cell):
-            raise TypeError(f"cells[{index}]={reprlib.repr(cell)} must be a Cell")
+            raise TypeError(f"cells[{index}]={written(cell)} must be a Cell")
     # By end: what a cell sends, keeps or frees counts from there. Ties keep the list's order.
     listed.sort(key=lambda cell: (cell.end, cell.start))
     return listed

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from shardwise._checks import integer
-from shardwise.pipeline.costs import (
-    schedule_makespan,
-)
+from shardwise._graphs import recording_gradients
+from shardwise._precision import without_autocast
+from shardwise.pipeline.costs import schedule_makespan
 from shardwise.pipeline.partition import partition_layers
 from shardwise.pipeline.run import check_batch, run_schedule
 from shardwise.pipeline.schedules import Policy, Time, pipeline_schedule
@@ -105,17 +105,16 @@ def gradient_match(
     check_batch(samples, num_microbatches)
     generator = torch.Generator("cpu").manual_seed(integer("seed", seed, maximum=2**63 - 1))
     features = integer("width", width, minimum=1)
-    layers = [_Residual(features, num_layers, generator) for _ in range(num_layers)]
-    inputs, targets = (_randn(samples, features, generator) for _ in range(2))
-    stages = [nn.Sequential(*(layers[index] for index in part)) for part in partition]
-
-    run = run_schedule(stages, inputs, targets, nn.functional.mse_loss, cells)
-    loss, reference = _one_device(layers, inputs, targets)
+    with recording_gradients(), without_autocast(_default_device()):
+        layers = [_Residual(features, num_layers, generator) for _ in range(num_layers)]
+        inputs, targets = (_randn(samples, features, generator) for _ in range(2))
+        stages = [nn.Sequential(*(layers[index] for index in part)) for part in partition]
+        run = run_schedule(stages, inputs, targets, nn.functional.mse_loss, cells)
+        loss, reference = _one_device(layers, inputs, targets)
     found = [gradient for stage in run.gradients for gradient in stage.values()]
     worst = _relative_difference(found, reference)
     # Rounding errors of n additions grow with √n (Higham and Mary 2019); 8 leaves room for chance.
-    terms = samples + 2 * num_layers * width
-    tolerance = 8 * torch.finfo(inputs.dtype).eps * math.sqrt(terms)
+    tolerance = 8 * torch.finfo(inputs.dtype).eps * math.sqrt(samples + 2 * num_layers * features)
     return {
         "max_rel_diff": worst,
         "allclose": worst <= tolerance,
@@ -127,11 +126,17 @@ def gradient_match(
     }
 
 
+def _default_device() -> torch.device:
+    device = torch.get_default_device()
+    if device.type == "meta":
+        raise ValueError('torch\'s default device is "meta", which has no numbers: use "cpu"')
+    return device
+
+
 def _one_device(
     layers: list[_Residual], inputs: torch.Tensor, targets: torch.Tensor
 ) -> tuple[float, list[torch.Tensor]]:
     """Return loss and gradients of the whole batch at once."""
     model = nn.Sequential(*layers)
-    with torch.enable_grad():
-        loss = nn.functional.mse_loss(model(inputs), targets)
-        return loss.item(), list(torch.autograd.grad(loss, list(model.parameters())))
+    loss = nn.functional.mse_loss(model(inputs), targets)
+    return loss.item(), list(torch.autograd.grad(loss, list(model.parameters())))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from shardwise._checks import integer
+from shardwise._checks import integer, written
+
+_MOST_LAYERS = 10_000_000  # about half a gigabyte of indices
 
 
 def partition_layers(num_layers: int, num_stages: int) -> list[list[int]]:
@@ -21,7 +23,7 @@ def partition_layers(num_layers: int, num_stages: int) -> list[list[int]]:
 
     Raises:
         TypeError: if an argument is no integer.
-        ValueError: if P < 1, or a stage would hold no layer.
+        ValueError: if P < 1, a stage would hold no layer, or L is above ten million.
 
     Example:
         >>> partition_layers(7, 3)
@@ -29,12 +31,12 @@ def partition_layers(num_layers: int, num_stages: int) -> list[list[int]]:
 
     Source: Huang et al., "GPipe", arXiv:1811.06965, section 2.2 (consecutive layers in cells).
     """
-    layers = integer("num_layers", num_layers, minimum=1)
+    layers = integer("num_layers", num_layers, minimum=1, maximum=_MOST_LAYERS)
     stages = integer("num_stages", num_stages, minimum=1)
     if stages > layers:
         raise ValueError(
-            f"num_stages={stages} is more than num_layers={layers}: a stage without layers only "
-            f"passes messages on. Use at most {layers} stages"
+            f"num_stages={written(stages)} is more than num_layers={layers}: a stage without "
+            f"layers only passes messages on. Use at most {layers} stages"
         )
     size, longer = divmod(layers, stages)
     bounds = [stage * size + min(stage, longer) for stage in range(stages + 1)]

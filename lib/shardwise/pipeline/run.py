@@ -6,7 +6,6 @@ sent; nothing else.
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from torch import nn
 
+from shardwise._checks import written
+from shardwise._graphs import recording_gradients, without_history
 from shardwise._tensors import dense_tensor
 from shardwise.ledger import Recorder
 from shardwise.pipeline.costs import whole_schedule
@@ -89,9 +90,12 @@ def _check_stages(stages: Sequence[nn.Module], num_stages: int) -> list[nn.Modul
     for stage, module in enumerate(stages):
         if not isinstance(module, nn.Module):
             raise TypeError(
-                f"stages[{stage}]={reprlib.repr(module)} must be a torch.nn.Module: put layers "
+                f"stages[{stage}]={written(module)} must be a torch.nn.Module: put layers "
                 "into torch.nn.Sequential"
             )
+        for name, parameter in module.named_parameters(prefix=f"stages[{stage}]"):
+            if dense_tensor(name, parameter).is_inference():
+                raise ValueError(f"{name} was made in inference mode: make the module outside")
     if len(stages) != num_stages:
         raise ValueError(
             f"stages has {len(stages)} modules and cells has {num_stages} stages: give one module "
@@ -127,13 +131,14 @@ def _microbatches(
             f"targets has {targets.shape[0]} samples and inputs has {batch}: give one for each"
         )
     check_batch(batch, count)
-    return list(inputs.tensor_split(count)), list(targets.detach().tensor_split(count))
+    inputs, targets = without_history(inputs), without_history(targets)
+    return list(inputs.tensor_split(count)), list(targets.tensor_split(count))
 
 
 def _head(loss: Loss, targets: list[torch.Tensor]) -> Head:
     """Return what the last device does after its layers: the loss of a micro-batch."""
     if not callable(loss):
-        raise TypeError(f"loss={reprlib.repr(loss)} must be a function of output and target")
+        raise TypeError(f"loss={written(loss)} must be a function of output and target")
 
     def head(microbatch: int, output: torch.Tensor) -> torch.Tensor:
         value = loss(output, targets[microbatch])
@@ -195,13 +200,13 @@ def run_schedule(
     """
     ordered, num_stages, count = whole_schedule(cells)
     modules = _check_stages(stages, num_stages)
-    parts, target_parts = _microbatches(inputs, targets, count)
-    heads = [None] * (num_stages - 1) + [_head(loss, target_parts)]
-    devices = [_Device(s, module, heads[s]) for s, module in enumerate(modules)]
-    with torch.enable_grad():
-        losses = _execute(ordered, devices, parts)
+    with recording_gradients():
+        parts, target_parts = _microbatches(inputs, targets, count)
+        heads = [None] * (num_stages - 1) + [_head(loss, target_parts)]
+        devices = [_Device(s, module, heads[s]) for s, module in enumerate(modules)]
+        mean_loss = torch.stack(_execute(ordered, devices, parts)).mean()
     return PipelineRun(
-        loss=torch.stack(losses).mean(),
+        loss=mean_loss,
         gradients=[device.gradients for device in devices],
         peak_inflight=[device.peak for device in devices],
     )

@@ -8,17 +8,16 @@ micro-batch and operation, with its start and end. Time runs from 0, in the unit
 from __future__ import annotations
 
 import math
-import reprlib
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Rational
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
-from shardwise._checks import amount, as_float, integer
+from shardwise._checks import amount, as_float, integer, one_of, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Time: TypeAlias = int | float | Fraction
 Op: TypeAlias = Literal["F", "B"]
@@ -29,17 +28,6 @@ _FORWARD: Order = ["F"]
 _BACKWARD: Order = ["B"]
 _TIMES = (int, float, Fraction)
 _MOST_CELLS = 10_000_000  # about 1.3 GB of cells
-
-
-def choice(name: str, value: str, allowed: Collection[str]) -> None:
-    """Say which values are allowed, where `value` is none of them.
-
-    >>> choice("policy", "gpipe", ["gpipe", "1f1b"])
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={reprlib.repr(value)} must be one of {', '.join(allowed)}")
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r} is unknown: choose from {', '.join(allowed)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +56,14 @@ class Cell:
         if type(self.microbatch) is not int or self.microbatch < 0:
             integer("microbatch", self.microbatch)
         if type(self.op) is not str or self.op not in ("F", "B"):
-            choice("op", self.op, ("F", "B"))
+            one_of("op", self.op, ("F", "B"))
         plain = type(self.start) in _TIMES and type(self.end) in _TIMES
         if plain and 0 <= self.start <= self.end < math.inf:
             return
         if amount("start", self.start) > amount("end", self.end):
-            raise ValueError(f"end={self.end} is before start={self.start}: swap them")
+            raise ValueError(
+                f"end={written(self.end)} is before start={written(self.start)}: swap them"
+            )
 
 
 def _gpipe_order(_stage: int, _num_stages: int, num_microbatches: int) -> Order:
@@ -222,11 +212,11 @@ def pipeline_schedule(
     """
     stages = integer("num_stages", num_stages, minimum=1)
     microbatches = integer("num_microbatches", num_microbatches, minimum=1)
-    choice("policy", policy, _ORDERS)
+    one_of("policy", policy, _ORDERS)
     if 2 * stages * microbatches > _MOST_CELLS:
         raise ValueError(
-            f"num_stages={stages} and num_microbatches={microbatches} need more than "
-            f"{_MOST_CELLS} cells: use the closed forms, such as bubble_fraction"
+            f"num_stages={written(stages)} and num_microbatches={written(microbatches)} need more "
+            f"than {_MOST_CELLS} cells: use the closed forms, such as bubble_fraction"
         )
     forward, backward, links = _one_kind(
         [

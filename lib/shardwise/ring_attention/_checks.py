@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-import reprlib
+from itertools import combinations
 from numbers import Real
 
 import torch
 
+from shardwise._checks import written
 from shardwise._tensors import FLOATS, dense_tensor
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
     """Return the dtype to accumulate in: float32 for 16-bit floats, else the dtype itself."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
-
-
-def check_flag(name: str, value: bool) -> bool:
-    """Return `value`, or say that it must be True or False."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}={reprlib.repr(value)} must be True or False")
-    return value
 
 
 def check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
@@ -36,7 +30,8 @@ def check_floats(name: str, value: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _check_kind(name: str, tensor: torch.Tensor, like: torch.Tensor) -> None:
+def check_kind(name: str, tensor: torch.Tensor, like: torch.Tensor) -> None:
+    """Say in which of dtype and device `tensor` differs from `like`, which is q."""
     for what in ("dtype", "device"):
         mine, theirs = getattr(tensor, what), getattr(like, what)
         if mine != theirs:
@@ -49,7 +44,7 @@ def check_block(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     """Say what keeps queries, keys and values from fitting together, if anything does."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         check_floats(name, tensor)
-        _check_kind(name, tensor, q)
+        check_kind(name, tensor, q)
     shapes = f"q {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     if k.shape[:3] != v.shape[:3]:
         raise ValueError(f"k and v must agree in batch, heads and tokens, not {shapes}")
@@ -95,6 +90,39 @@ def check_state(
             )
         if tensor.requires_grad:
             raise ValueError(f"{name} requires grad, but is updated in place: detach it")
+        if any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True)):
+            raise ValueError(f"{name} is expanded, but is updated in place: clone it")
+
+
+def check_apart(written: dict[str, torch.Tensor], read: dict[str, torch.Tensor]) -> None:
+    """Say which of the tensors that are written to shares memory with another, if one does.
+
+    >>> a, b = torch.zeros(2, 3), torch.zeros(3)
+    >>> check_apart({"a": a}, {"b": b})
+    """
+    places = {name: _memory(name, tensor) for name, tensor in (*written.items(), *read.items())}
+    for mine, other in combinations(places, 2):
+        one, two = places[mine], places[other]
+        if mine in written and one.start < two.stop and two.start < one.stop:
+            raise ValueError(
+                f"{mine} shares memory with {other}, but is updated in place: "
+                f"give each its own, as {mine}.clone()"
+            )
+
+
+def _memory(name: str, tensor: torch.Tensor) -> range:
+    """Return the addresses of a tensor's elements, and of what lies between them."""
+    if tensor.numel() == 0 or tensor.is_meta:
+        return range(0)
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    try:
+        first = tensor.data_ptr()
+    except RuntimeError as error:
+        raise TypeError(
+            f"{name} stands for other tensors, as in torch.func: what is updated in place must be "
+            "a plain torch.Tensor, and what it is updated with as well"
+        ) from error
+    return range(first, first + (last + 1) * tensor.element_size())
 
 
 def softmax_scale(scale: float | None, head_size: int) -> float:
@@ -103,11 +131,18 @@ def softmax_scale(scale: float | None, head_size: int) -> float:
         return 1.0 / math.sqrt(head_size)
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(
-            f"scale={reprlib.repr(scale)} must be a number or None, not {type(scale).__name__}"
+            f"scale={written(scale)} must be a number or None, not {type(scale).__name__}"
         )
-    if not math.isfinite(scale):
-        raise ValueError(f"scale={scale} must be finite: None gives 1/sqrt(head size)")
-    return float(scale)
+    try:
+        factor = float(scale)
+    except OverflowError:
+        factor = math.inf
+    if not math.isfinite(factor):
+        raise ValueError(
+            f"scale={written(scale)} must be finite, and a float must hold it: None gives "
+            "1/sqrt(head size)"
+        )
+    return factor
 
 
 def check_mask(name: str, mask: torch.Tensor, shape: tuple[int, ...], like: torch.Tensor) -> None:

@@ -1,7 +1,9 @@
 """The "sdpa" kernel: PyTorch's own attention for each block, merged by log-sum-exp.
 
 Nothing is checked here. Shapes as in `_tiles`; a mask is (B, 1, 1, 1, c), over keys only.
-The operator also returns each query's log-sum-exp, but 0 instead of -inf where a query sees no key.
+The operator also returns each query's log-sum-exp. It writes 0 there, and an output of 0, wherever
+it finds no logit above -inf: where a query sees no key, where all its logits are -inf, and where
+they are NaN and fewer than a vector of the processor holds.
 """
 
 from __future__ import annotations
@@ -10,31 +12,34 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from shardwise.ring_attention import _tiles
+
 if TYPE_CHECKING:
     from shardwise.ring_attention._tiles import Logits, State, Triple
 
 _attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001 - gives lse too
 _attend_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward  # noqa: SLF001
 
-FEW_QUERIES, FEW_KEYS = 192, 8  # below, the operator works in smaller steps and not in vectors
+FEW_QUERIES = 192  # below, the operator works in smaller steps
 
 
 def start(q: torch.Tensor, value_size: int, dtype: torch.dtype) -> State:
-    """Return lse = -inf and an output of 0."""
+    """Return an output of 0, and as lse the lowest number: unlike -inf it can be subtracted."""
     o = q.new_zeros((*q.shape[:4], value_size), dtype=dtype)
-    return o.new_full((*q.shape[:4], 1), -torch.inf), o
+    return o.new_full((*q.shape[:4], 1), _lowest(dtype)), o
 
 
 def finish(state: State) -> tuple[torch.Tensor, torch.Tensor]:
     """Return output and lse; nothing is left to be divided."""
     lse, o = state
-    return o, lse
+    return o, lse.masked_fill_(lse == _lowest(lse.dtype), -torch.inf)
 
 
 def absorb(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: State, logits: Logits) -> None:
     """Merge a block's attention into the state.
 
-    lse' = log(exp(lse) + exp(lse_b)) and o' = o + exp(lse_b - lse') · (o_b - o).
+    lse' = log(exp(lse) + exp(lse_b)) and o' = o + (o_b - o) · exp(lse_b)/(exp(lse) + exp(lse_b)),
+    of which the last factor is a sigmoid of lse_b - lse.
     """
     parts = _parts(q, k, logits)
     for rows, cols, part in parts:
@@ -42,18 +47,35 @@ def absorb(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: State, logi
         absorb(q[..., rows, :], k[..., cols, :], v[..., cols, :], sums, part)
     if parts:
         return
-    (lse, o), (scale, triangular, mask) = state, logits
-    operands = _operands(q, k, v, o.dtype)
-    bias = _bias(mask, q, operands[1])
-    out, block_lse = _attend(*operands, 0.0, triangular, attn_mask=bias, scale=scale)
-    out, block_lse = (torch.unflatten(x, 0, q.shape[:2]) for x in (out, block_lse.unsqueeze(-1)))
+    lse, o = (x.flatten(0, 1) for x in state)
+    out, block_lse = _attend_block(q, k, v, o.dtype, logits)
+    o.lerp_(out, torch.sigmoid(block_lse - lse))
+    torch.logaddexp(lse, block_lse, out=lse)
+
+
+def _attend_block(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dtype: torch.dtype, logits: Logits
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return (B·K, G, n, e) outputs and (B·K, G, n, 1) lse of a block by itself."""
+    scale, triangular, mask = logits
+    operands, bias = _operands(q, k, v, dtype), _bias(mask, q, dtype)
+    out, lse = _attend(*operands, 0.0, triangular, attn_mask=bias, scale=scale)
+    lse = lse.unsqueeze(-1)
     if mask is not None:
-        nothing = _sees_nothing(mask, q.shape[3], triangular=triangular)
-        block_lse.masked_fill_(nothing, -torch.inf)
+        nothing = _sees_nothing(mask, q.shape[3], triangular=triangular)[:, 0]
+        nothing = nothing.repeat_interleave(q.shape[1], 0)
+        lse.masked_fill_(nothing, _lowest(dtype))
         out.masked_fill_(nothing, 0)
-    merged = torch.logaddexp(lse, block_lse)
-    o.lerp_(out, torch.exp(block_lse - merged.clamp(min=torch.finfo(o.dtype).min)))
-    lse.copy_(merged)
+    if not lse.all():  # a 0 may be right, but need not be
+        exact = _tiles.start(q, v.shape[-1], dtype)
+        _tiles.absorb(q, k, v, exact, logits)
+        out, lse = (x.flatten(0, 1) for x in _tiles.finish(exact))
+        lse.clamp_(min=_lowest(dtype))
+    return out, lse
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    return torch.finfo(dtype).min
 
 
 def add_gradients(qkv: Triple, saved: Triple, grads: Triple, logits: Logits) -> None:
@@ -72,9 +94,8 @@ def add_gradients(qkv: Triple, saved: Triple, grads: Triple, logits: Logits) -> 
     if parts:
         return
     scale, triangular, mask = logits
-    operands = _operands(q, k, v, dq.dtype)
-    bias = _bias(mask, q, operands[1])
-    out, grad_out, lse = (x.to(dq.dtype).flatten(0, 1).contiguous() for x in saved)
+    operands, bias = _operands(q, k, v, dq.dtype), _bias(mask, q, dq.dtype)
+    out, grad_out, lse = (x.to(dq.dtype).flatten(0, 1) for x in saved)
     forward = (*operands, out, lse.squeeze(-1), 0.0, triangular)
     gradients = _attend_backward(grad_out, *forward, attn_mask=bias, scale=scale)
     block_dq, block_dk, block_dv = (torch.unflatten(x, 0, q.shape[:2]) for x in gradients)
@@ -107,23 +128,24 @@ def _parts(q: torch.Tensor, k: torch.Tensor, logits: Logits) -> list[tuple[slice
 def _operands(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return (B·K, G, n or c, d): all query heads of a group read one key head, without a copy."""
-    queries = q.to(dtype).flatten(0, 1)
-    keys, values = (
-        x.to(dtype).flatten(0, 1).unsqueeze(1).expand(-1, q.shape[2], -1, -1) for x in (k, v)
-    )
-    return queries, keys, values
+    """Return (B·K, G, n or c, d): all query heads of a group read one key head.
 
-
-def _bias(mask: torch.Tensor | None, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor | None:
-    """Return 0 for visible and -inf for hidden keys as (B·K, 1, 1, c), where the operator needs it.
-
-    With fewer than 8 keys and no bias it takes NaN logits for hidden ones.
+    Nothing is copied but for numbers of another dtype and for rows whose numbers are apart in
+    memory: the operator takes it for granted that they are not, and says nothing.
     """
-    if mask is not None:
-        hidden = ~mask[:, 0].repeat_interleave(q.shape[1], 0)
-        return torch.zeros_like(hidden, dtype=k.dtype).masked_fill_(hidden, -torch.inf)
-    return k.new_zeros(1, 1, 1, k.shape[-2]) if k.shape[-2] < FEW_KEYS else None
+    queries, keys, values = (
+        (x if x.stride(-1) == 1 else x.contiguous()).to(dtype).flatten(0, 1) for x in (q, k, v)
+    )
+    group = (-1, q.shape[2], -1, -1)
+    return queries, keys.unsqueeze(1).expand(group), values.unsqueeze(1).expand(group)
+
+
+def _bias(mask: torch.Tensor | None, q: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | None:
+    """Return 0 for visible and -inf for hidden keys as (B·K, 1, 1, c), which is what it takes."""
+    if mask is None:
+        return None
+    hidden = ~mask[:, 0].repeat_interleave(q.shape[1], 0)
+    return torch.zeros_like(hidden, dtype=dtype).masked_fill_(hidden, -torch.inf)
 
 
 def _sees_nothing(mask: torch.Tensor, num_queries: int, *, triangular: bool) -> torch.Tensor:

@@ -7,6 +7,7 @@ which is split into shards. Shapes as in `_tiles`, with L tokens; masks (B, 1, 1
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Protocol
 
 import torch
@@ -58,17 +59,22 @@ class Ring:
     def forward(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Tensors, dtype: torch.dtype
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return output and log-sum-exp in `dtype`, after P steps in which K and V travel."""
-        recorder = Recorder("ring_attention")
+        """Return output and log-sum-exp in `dtype`, after P steps in which K and V travel.
+
+        No device changes what travels, so one after the other goes through all its steps here,
+        while its queries are in the cache.
+        """
+        recorder, num_devices = Recorder("ring_attention"), len(self.runs)
         state = self.kernel.start(q, v.shape[-1], dtype)
         mine, blocks = self._shards(q, *state), self._shards(k, v, *mask)
-        for step in range(len(self.runs)):
-            for rank, block, rows, cols, triangular in self._work(step):
+        for rank, step in product(range(num_devices), range(num_devices)):
+            for block, rows, cols, triangular in self._work(rank, step):
                 queries, *sums = _tokens(mine[rank], rows)
                 keys, values, *seen = _tokens(blocks[block], cols)
                 self.kernel.absorb(
                     queries, keys, values, tuple(sums), self._logits(triangular, seen)
                 )
+        for step in range(num_devices):
             self._pass_on(recorder, "ring_attention_kv", step, blocks)
         return self.kernel.finish(state)
 
@@ -77,37 +83,36 @@ class Ring:
 
         dK and dV travel with their block and take one hop more than it, to the device it came from.
         """
-        recorder = Recorder("ring_attention_backward")
-        (q, k, v), dtype = qkv, saved[2].dtype
-        grads = (_zeros(q, dtype), _zeros(k, dtype), _zeros(v, dtype))
-        mine, blocks = self._shards(q, *saved, grads[0]), self._shards(k, v, *mask)
-        travelling = self._shards(*grads[1:])
-        for step in range(len(self.runs)):
-            for rank, block, rows, cols, triangular in self._work(step):
-                queries, out, grad_out, lse, dq = _tokens(mine[rank], rows)
-                keys, values, *seen = _tokens(blocks[block], cols)
-                dk, dv = _tokens(travelling[block], cols)
-                self.kernel.add_gradients(
-                    (queries, keys, values),
-                    (out, grad_out, lse),
-                    (dq, dk, dv),
-                    self._logits(triangular, seen),
-                )
+        recorder, num_devices = Recorder("ring_attention_backward"), len(self.runs)
+        # Made from the gradient that comes in: torch.func may give many of them at once.
+        dq, dk, dv = (saved[1].new_zeros(x.shape, dtype=saved[2].dtype) for x in qkv)
+        mine, blocks = self._shards(qkv[0], *saved, dq), self._shards(*qkv[1:], *mask)
+        travelling = self._shards(dk, dv)
+        for step in range(num_devices):
+            for rank in range(num_devices):
+                for block, rows, cols, triangular in self._work(rank, step):
+                    queries, out, grad_out, lse, dq_rows = _tokens(mine[rank], rows)
+                    keys, values, *seen = _tokens(blocks[block], cols)
+                    dk_rows, dv_rows = _tokens(travelling[block], cols)
+                    self.kernel.add_gradients(
+                        (queries, keys, values),
+                        (out, grad_out, lse),
+                        (dq_rows, dk_rows, dv_rows),
+                        self._logits(triangular, seen),
+                    )
             self._pass_on(recorder, "ring_attention_kv", step, blocks)
             self._pass_on(recorder, "ring_attention_dkv", step, travelling, home=True)
-        return grads
+        return dq, dk, dv
 
     def _shards(self, *tensors: torch.Tensor) -> list[Tensors]:
         sizes = [sum(map(run_size, runs)) for runs in self.runs]
         return list(zip(*(torch.split(x, sizes, -2) for x in tensors), strict=True))
 
-    def _work(self, step: int) -> Iterator[tuple[int, int, slice, slice, bool]]:
-        """Yield (rank, block, rows, columns, triangular) for all that a step computes."""
-        num_devices = len(self.runs)
-        for rank, mine in enumerate(self.runs):
-            block = (rank - step) % num_devices
-            for part in visible_parts(mine, self.runs[block], causal=self.causal):
-                yield rank, block, part.rows, part.cols, part.triangular
+    def _work(self, rank: int, step: int) -> Iterator[tuple[int, slice, slice, bool]]:
+        """Yield (block, rows, columns, triangular) for all that a device computes in a step."""
+        block = (rank - step) % len(self.runs)
+        for part in visible_parts(self.runs[rank], self.runs[block], causal=self.causal):
+            yield block, part.rows, part.cols, part.triangular
 
     def _logits(self, triangular: bool, seen: Sequence[torch.Tensor]) -> Logits:
         return Logits(self.scale, triangular, seen[0].mT if seen else None)
@@ -134,7 +139,3 @@ class Ring:
 
 def _tokens(tensors: Tensors, tokens: slice) -> Tensors:
     return tuple(x[..., tokens, :] for x in tensors)
-
-
-def _zeros(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return torch.zeros(x.shape, dtype=dtype, device=x.device)

@@ -7,16 +7,16 @@ backward pass the gradients of keys and values travel with them, and one hop fur
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from shardwise._checks import integer
+from shardwise._checks import flag, integer, one_of
+from shardwise._precision import without_autocast
 from shardwise.ring_attention import _merge, _tiles
 from shardwise.ring_attention._checks import (
     check_block,
-    check_flag,
     check_mask,
     softmax_scale,
     wide,
@@ -25,7 +25,6 @@ from shardwise.ring_attention._ring import Kernel, Ring
 from shardwise.ring_attention.layout import (
     LAYOUTS,
     device_runs,
-    one_of,
     permute_sequence,
     unpermute_sequence,
 )
@@ -39,29 +38,31 @@ class _RingAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,  # noqa: ANN401 - so autograd types it
         q: torch.Tensor,
         k: torch.Tensor,
         v: torch.Tensor,
         mask: torch.Tensor | None,
         deal: tuple[int, str],
         ring: Ring,
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         groups = (k.shape[1], q.shape[1] // k.shape[1])
         queries, keys, values = (permute_sequence(x, *deal) for x in (q, k, v))
         seen = () if mask is None else (permute_sequence(mask, *deal),)
-        with torch.autocast(q.device.type, enabled=False):
+        with without_autocast(q.device):
             o, lse = ring.forward(
                 torch.unflatten(queries, 1, groups), keys, values, seen, wide(q.dtype)
             )
-        out = unpermute_sequence(o.flatten(1, 2).to(q.dtype), *deal)
-        ctx.save_for_backward(q, k, v, mask, out, lse)
-        ctx.deal, ctx.ring = deal, ring
-        return out
+        return unpermute_sequence(o.flatten(1, 2).to(q.dtype), *deal), lse
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:  # noqa: ANN401 - so autograd types it
+        *qkv_mask, ctx.deal, ctx.ring = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*qkv_mask, *output)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
+    def backward(ctx: Any, grad_out: torch.Tensor, _: None) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
         q, k, v, mask, out, lse = ctx.saved_tensors
         groups = (k.shape[1], q.shape[1] // k.shape[1])
         queries, keys, values, o, do = (
@@ -70,13 +71,20 @@ class _RingAttention(torch.autograd.Function):
         queries, o, do = (torch.unflatten(x, 1, groups) for x in (queries, o, do))
         seen = () if mask is None else (permute_sequence(mask, *ctx.deal),)
         saved = (o, do, lse.masked_fill(lse == -torch.inf, torch.inf))
-        with torch.autocast(q.device.type, enabled=False):
+        with without_autocast(q.device):
             grads = ctx.ring.backward((queries, keys, values), seen, saved)
         dq, dk, dv = (
             unpermute_sequence(grad.to(q.dtype), *ctx.deal)
             for grad in (grads[0].flatten(1, 2), *grads[1:])
         )
         return dq, dk, dv, None, None, None
+
+    @staticmethod
+    def vmap(*_: object) -> NoReturn:
+        raise TypeError(
+            "ring_attention can't be mapped by torch.func.vmap: move the mapped dimension into the "
+            "batch, as with q.flatten(0, 1), and call it once"
+        )
 
 
 def ring_attention(  # noqa: PLR0913 - keywords with defaults
@@ -152,11 +160,12 @@ def ring_attention(  # noqa: PLR0913 - keywords with defaults
         key_mask = key_mask.expand(q.shape[0], length)[:, None, :, None]
         k, v = k.masked_fill(~key_mask, 0), v.masked_fill(~key_mask, 0)  # padding may hold NaN
         key_mask = key_mask.unsqueeze(1)
-    ring = Ring(runs, check_flag("causal", causal), factor, chosen)
-    result: torch.Tensor = _RingAttention.apply(  # type: ignore[no-untyped-call]
+    ring = Ring(runs, flag("causal", causal), factor, chosen)
+    out: torch.Tensor
+    out, _ = _RingAttention.apply(  # type: ignore[no-untyped-call]
         q, k, v, key_mask, (count, layout), ring
     )
-    return result
+    return out
 
 
 def _same_length(q: torch.Tensor, k: torch.Tensor) -> int:

@@ -10,6 +10,8 @@ from shardwise.ring_attention.layout import Runs, device_runs, run_size, visible
 if TYPE_CHECKING:
     from fractions import Fraction
 
+_MOST_STEPS = 2000  # of a ring, on each of as many devices: half a minute of counting
+
 
 def _even_runs(num_devices: int, block_size: int, layout: str) -> list[Runs]:
     count = integer("num_devices", num_devices, minimum=1)
@@ -28,7 +30,7 @@ def causal_block_work(
     device where b is even, and nearly that where it is odd. The total is L(L+1)/2, L = Pb, in all.
 
     Args:
-        num_devices: P ≥ 1.
+        num_devices: P from 1 to a million.
         block_size: tokens per device, b = L/P ≥ 1.
         layout: "contiguous", "striped" or "zigzag".
 
@@ -39,7 +41,7 @@ def causal_block_work(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a number is below 1 or the layout unknown.
+        ValueError: if a number is out of range or the layout unknown.
 
     Example:
         >>> causal_block_work(num_devices=4, block_size=2, layout="contiguous")["work"]
@@ -72,7 +74,7 @@ def causal_step_work(
     device a step costs up to b² pairs with "contiguous", and b(b+1)/2 with "striped": half of it.
 
     Args:
-        num_devices: P ≥ 1.
+        num_devices: P from 1 to 2000.
         block_size: tokens per device, b = L/P ≥ 1.
         layout: "contiguous", "striped" or "zigzag".
 
@@ -81,7 +83,7 @@ def causal_step_work(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if a number is below 1 or the layout unknown.
+        ValueError: if a number is out of range or the layout unknown.
 
     Example:
         >>> causal_step_work(num_devices=3, block_size=4, layout="contiguous")
@@ -91,7 +93,8 @@ def causal_step_work(
 
     Source: Brandon et al., "Striped Attention", arXiv:2311.09431, section 3.
     """
-    runs = _even_runs(num_devices, block_size, layout)
+    count = integer("num_devices", num_devices, minimum=1, maximum=_MOST_STEPS)
+    runs = _even_runs(count, block_size, layout)
     return [
         [
             sum(part.pairs for part in visible_parts(mine, runs[rank - step], causal=True))

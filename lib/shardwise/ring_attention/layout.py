@@ -7,32 +7,23 @@ triangle. The kernels of ring attention and the counts of its work are both buil
 
 from __future__ import annotations
 
-import reprlib
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import torch
 
-from shardwise._checks import integer
+from shardwise._checks import integer, one_of
 from shardwise._tensors import dense_tensor, split_dim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 LAYOUTS = ("contiguous", "striped", "zigzag")
 """How a sequence may be dealt out to the devices."""
+_MOST_DEVICES = 1_000_000  # each has a list entry or more in what is returned
 
 Runs = tuple[range, ...]  # the positions of one device, none of the runs empty
-
-
-def one_of(name: str, value: str, options: Sequence[str]) -> str:
-    """Return `value`, or say which of the `options` it could be."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={reprlib.repr(value)} must be a str, not {type(value).__name__}")
-    if value not in options:
-        raise ValueError(f"{name}={value!r} is unknown: choose from {', '.join(options)}")
-    return value
 
 
 def _cut(length: int, pieces: int) -> list[range]:
@@ -45,7 +36,7 @@ def _cut(length: int, pieces: int) -> list[range]:
 def device_runs(seq_len: int, num_devices: int, layout: str) -> list[Runs]:
     """Return each device's positions, as one or two runs; `sequence_layout` lists them."""
     length = integer("seq_len", seq_len, minimum=1)
-    count = integer("num_devices", num_devices, minimum=1, maximum=length)
+    count = integer("num_devices", num_devices, minimum=1, maximum=min(length, _MOST_DEVICES))
     chosen = one_of("layout", layout, LAYOUTS)
     if chosen == "striped":
         return [(range(rank, length, count),) for rank in range(count)]
@@ -68,7 +59,7 @@ def sequence_layout(
 
     Args:
         seq_len: tokens L ≥ 1.
-        num_devices: P, from 1 to L: no device is left empty.
+        num_devices: P, from 1 to L: no device is left empty. At most a million.
         layout: "contiguous", "striped" or "zigzag".
 
     Returns:
@@ -86,18 +77,28 @@ def sequence_layout(
 
     Source: Brandon et al., "Striped Attention", arXiv:2311.09431, section 3.
     """
-    runs = device_runs(seq_len, num_devices, layout)
-    return [torch.cat([torch.arange(r.start, r.stop, r.step) for r in device]) for device in runs]
+    length = integer("seq_len", seq_len, minimum=1, maximum=2**63 - 1)  # which int64 can count
+    return _position_ids(device_runs(length, num_devices, layout))
+
+
+def _position_ids(devices: list[Runs], where: torch.device | None = None) -> list[torch.Tensor]:
+    return [
+        torch.cat([torch.arange(r.start, r.stop, r.step, device=where) for r in runs])
+        for runs in devices
+    ]
 
 
 def _reorder(
     x: torch.Tensor, dim: int, num_devices: int, layout: str, *, back: bool
 ) -> torch.Tensor:
     axis = split_dim("dim", dim, dense_tensor("x", x))
-    order = torch.cat(sequence_layout(x.shape[axis], num_devices, layout))
+    if x.shape[axis] == 0:
+        raise ValueError(f"x has no tokens along dim={dim}: give at least one")
+    runs = device_runs(x.shape[axis], num_devices, layout)
     if layout == "contiguous" or num_devices == 1:
         return x
-    return x.index_select(axis, (order.argsort() if back else order).to(x.device))
+    order = torch.cat(_position_ids(runs, x.device))
+    return x.index_select(axis, order.argsort() if back else order)
 
 
 def permute_sequence(

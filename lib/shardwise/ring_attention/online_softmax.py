@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import torch
 
+from shardwise._checks import flag
+from shardwise._precision import without_autocast
 from shardwise.ring_attention import _tiles
 from shardwise.ring_attention._checks import (
+    check_apart,
     check_block,
-    check_flag,
     check_floats,
+    check_kind,
     check_mask,
     check_state,
     check_sums,
@@ -39,7 +42,7 @@ def start_softmax(q: torch.Tensor, v: torch.Tensor) -> State:
 
     Raises:
         TypeError: if an argument is no dense tensor of floats.
-        ValueError: if one does not have four dimensions.
+        ValueError: if one does not have four dimensions, or they differ in dtype or device.
 
     Example:
         >>> m, ell, o = start_softmax(torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 5, 4))
@@ -47,6 +50,7 @@ def start_softmax(q: torch.Tensor, v: torch.Tensor) -> State:
         (torch.Size([1, 2, 3]), torch.Size([1, 2, 3, 4]))
     """
     shape, size = check_floats("q", q).shape[:3], check_floats("v", v).shape[3]
+    check_kind("v", v, q)
     zeros = torch.zeros((*shape, size), dtype=wide(q.dtype), device=q.device)
     return zeros.new_full(shape, -torch.inf), zeros.new_zeros(shape), zeros
 
@@ -90,7 +94,8 @@ def absorb_block(  # noqa: PLR0913 - a block, a state and the mask
 
     Raises:
         TypeError: if an argument has the wrong type or dtype.
-        ValueError: if shapes, dtypes or devices don't fit together, or the scale is not finite.
+        ValueError: if shapes, dtypes or devices don't fit together, the scale is not finite, or the
+            state shares memory with something else.
 
     Example:
         >>> q, k, v = torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 4, 2), torch.ones(1, 1, 4, 2)
@@ -103,18 +108,19 @@ def absorb_block(  # noqa: PLR0913 - a block, a state and the mask
     """
     check_block(q, k, v)
     check_state(q, v, m, ell, o)
+    check_apart({"m": m, "ell": ell, "o": o}, {"q": q, "k": k, "v": v})
     if mask is not None:
         shape = (*q.shape[:3], k.shape[2])
         check_mask("mask", mask, shape, q)
         mask = mask.expand(shape)
-    logits = (softmax_scale(scale, q.shape[3]), check_flag("causal", causal))
+    logits = (softmax_scale(scale, q.shape[3]), flag("causal", causal))
     groups = (k.shape[1], q.shape[1] // k.shape[1])
     before = m.mul(_tiles.LOG2_E).clamp_(min=torch.finfo(m.dtype).min)
     after = before.clone()
     states = (q, after.unsqueeze(-1), ell.unsqueeze(-1), o)
     views = [torch.unflatten(x, 1, groups) for x in states]
     seen = None if mask is None else torch.unflatten(mask, 1, groups)
-    with torch.autocast(q.device.type, enabled=False):
+    with without_autocast(q.device):
         _tiles.absorb(views[0], k, v, tuple(views[1:]), _tiles.Logits(*logits, seen))
     m.copy_(torch.where(after <= before, m, after * _tiles.LN_2))
     return m, ell, o
