@@ -11,7 +11,7 @@ import { widget as MegatronMLP } from './megatron-mlp/index.js';
 import { widget as TensorParallelCost } from './tensor-parallel-cost/index.js';
 import { readAddress } from './shared/address.js';
 import { share } from './shared/link.js';
-import { mount as bringToLife } from './shared/mount.js';
+import { mount as bringToLife, widthOf } from './shared/mount.js';
 
 /** @typedef {import('./shared/types.d.ts').Model} Model */
 
@@ -70,9 +70,10 @@ const lives = new WeakMap();
  * Bring a figure to life, and end the one that it has.
  * @param {HTMLElement} figure
  * @param {Model} [shared] share one to keep two figures in step
+ * @param {number} [width] of its drawing, if it is known
  * @returns {() => void} takes the life away again; what was drawn stays
  */
-export function mount(figure, shared) {
+export function mount(figure, shared, width) {
   const widget = WIDGETS[figure.dataset.widget ?? ''];
   const root = /** @type {HTMLElement | null} */ (figure.querySelector('.sw-root'));
   if (!widget || !root) throw new Error(`there is no widget ${figure.dataset.widget}`);
@@ -81,7 +82,7 @@ export function mount(figure, shared) {
   const control = new AbortController();
   const key = addressKey(figure, widget.addressKey);
   try {
-    bringToLife(widget, { model, root, signal: control.signal, addressKey: key });
+    bringToLife(widget, { model, root, signal: control.signal, addressKey: key, width });
   } catch (error) {
     control.abort();
     throw error;
@@ -106,13 +107,16 @@ function fail(figure, error) {
 }
 
 export function mountAll() {
-  for (const figure of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('figure.shardwise-widget'))) {
+  const figures = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('figure.shardwise-widget:not([data-ready])')]);
+  // All are measured before the first is drawn: to measure between two drawings would lay out the page anew.
+  const widths = figures.map((figure) => figure.querySelector('.sw-drawing') && widthOf(figure));
+  figures.forEach((figure, i) => {
     try {
-      if (figure.dataset.ready === undefined) mount(figure);
+      mount(figure, undefined, widths[i] ?? undefined);
     } catch (error) {
       fail(figure, error); // one broken widget mustn't take the others along
     }
-  }
+  });
 }
 
 if (typeof document !== 'undefined') {

@@ -17,20 +17,23 @@ export const FRAME_WIDTH = 640;
 const NARROWEST = 256;
 const ADDRESS_DELAY = 250; // browsers refuse to rewrite the address too often
 
+/** How wide a drawing may be. @param {HTMLElement} root */
+export const widthOf = (root) => Math.max(NARROWEST, root.querySelector('.sw-drawing')?.clientWidth || FRAME_WIDTH);
+
 /**
  * @template {Record<string, any>} S
  * @param {import('./types.d.ts').Widget<S>} widget
- * @param {{ model: Model, root: HTMLElement, signal: AbortSignal, addressKey?: string, theme?: () => void }} host
+ * @param {{ model: Model, root: HTMLElement, signal: AbortSignal, addressKey?: string, width?: number, theme?: () => void }} host
  *   `root` holds the widget's frame, as node or a notebook's module has written it;
- *   `addressKey` is given by a page, whose address may carry the state; `theme` by a notebook, which has no style
- *   of ours: it sees whether the ground is light or dark
+ *   `addressKey` is given by a page, whose address may carry the state, and so is the drawing's `width`, if it is
+ *   known; `theme` by a notebook, which has no style of ours: it sees whether the ground is light or dark
  */
-export function mount(widget, { model, root, signal, addressKey, theme }) {
+export function mount(widget, { model, root, signal, addressKey, width: known, theme }) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(name));
   const [drawing, said] = [part('.sw-drawing'), part('.sw-said')];
   const sound = () => soundState(widget, (trait) => model.get(trait));
-  const measure = () => Math.max(NARROWEST, Math.round(drawing.clientWidth) || FRAME_WIDTH);
-  let width = measure();
+  const measure = () => widthOf(root);
+  let width = known ?? measure();
   let state = sound();
   const opened = state;
   /** The state of now, or the last sound one: a change is drawn at the end of the task that makes it. */
