@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from shardwise._checks import integer, written
+from shardwise._checks import flag, integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,9 +109,7 @@ def record(*, payloads: bool = False) -> Iterator[Ledger]:
         >>> log.total_bytes(), log.sent_by(0), log.num_steps, log.calls
         (24000, 6000, 6, ['ring_all_reduce'])
     """
-    if not isinstance(payloads, bool):
-        raise TypeError(f"payloads={written(payloads)} must be True or False")
-    ledger = Ledger(payloads=payloads)
+    ledger = Ledger(payloads=flag("payloads", payloads))
     _active.set((*_active.get(), ledger))
     try:
         # On CUDA, autograd runs backward in a thread of its own, which would not see the variable.

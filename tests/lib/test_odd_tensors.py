@@ -278,6 +278,22 @@ def test_a_default_dtype_makes_no_difference(function):
     assert all(torch.equal(one, other) for one, other in zip(got, want, strict=True))
 
 
+@pytest.mark.parametrize("function", [name for name in OF_FLOATS if "gradient" in name])
+def test_gradients_are_of_the_weights_precision_also_under_autocast(function):
+    want = results(function, FLOATS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got = results(function, FLOATS)
+    assert all(torch.equal(one, other) for one, other in zip(got, want, strict=True))
+
+
+@pytest.mark.parametrize("attention", ["single_device_attention", "megatron_attention"])
+def test_large_scores_stay_finite_under_autocast(attention):
+    x = torch.diag(torch.tensor([20.0, -20.0, 20.0, -20.0]))  # queries of 400, scores of 160 000
+    with torch.autocast("cpu", dtype=torch.float16):
+        (got,) = results(attention, x)
+    assert got.isfinite().all()
+
+
 BLOCKS = {  # each with the one that it must equal
     "megatron_mlp": "single_device_mlp",
     "megatron_attention": "single_device_attention",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from shardwise._graphs import recording_gradients, without_history
+from shardwise._precision import without_autocast
 from shardwise._tensors import FLOATS, dense_tensor, names_of, tensor_list
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def mean_squared_error_gradient(
     weight: torch.Tensor, x: torch.Tensor, y: torch.Tensor
 ) -> torch.Tensor:
     """Return the gradient of the mean of (x Wᵀ - y)² over all elements, detached."""
-    with recording_gradients():
+    with recording_gradients(), without_autocast(weight.device):
         leaf, inputs, targets = (without_history(tensor) for tensor in (weight, x, y))
         leaf.requires_grad_()
         loss = (inputs @ leaf.T - targets).square().mean()  # (B, out) -> ()

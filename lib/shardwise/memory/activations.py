@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from shardwise._checks import integer, written
+from shardwise._checks import flag, integer, one_of, written
 
 RECOMPUTATIONS = ("none", "selective", "full")
 """What the backward pass computes again: nothing, the attention core, or the whole layer."""
@@ -69,25 +69,17 @@ def activation_bytes(
     a = integer("num_heads", num_heads, minimum=1)
     layers = integer("num_layers", num_layers)
     t = integer("tensor_parallel", tensor_parallel, minimum=1)
-    if not isinstance(sequence_parallel, bool):
-        raise TypeError(f"sequence_parallel={sequence_parallel!r} must be True or False")
+    split = t if flag("sequence_parallel", sequence_parallel) else 1
     _check_divides("num_heads", a, "hidden", h)
     _check_divides("tensor_parallel", t, "num_heads", a)
     if sequence_parallel:
         _check_divides("tensor_parallel", t, "seq_len", s)
     scores = Fraction(5 * a * s, h)
-    split = t if sequence_parallel else 1
-    match recompute:
-        case "none":
-            per_element = Fraction(10, split) + (24 + scores) / t
-        case "selective":
-            per_element = Fraction(10, split) + Fraction(24, t)
-        case "full":
-            per_element = Fraction(2, split)
-        case _:
-            raise ValueError(
-                f"recompute={recompute!r} is unknown: choose from {', '.join(RECOMPUTATIONS)}"
-            )
+    per_element = {
+        "none": Fraction(10, split) + (24 + scores) / t,
+        "selective": Fraction(10, split) + Fraction(24, t),
+        "full": Fraction(2, split),
+    }[one_of("recompute", recompute, RECOMPUTATIONS)]
     return int(s * b * h * layers * per_element)
 
 

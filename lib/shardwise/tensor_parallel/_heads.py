@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from shardwise._checks import integer, written
+from shardwise._checks import flag, integer, written
+from shardwise._precision import without_autocast
 from shardwise.tensor_parallel._matrices import activation, matrix, vector
 from shardwise.tensor_parallel.linear import column_products
 
@@ -27,8 +28,7 @@ def check_attention(
     kv_heads = heads if num_kv_heads is None else integer("num_kv_heads", num_kv_heads, minimum=1)
     if heads % kv_heads:
         raise ValueError(f"num_kv_heads={written(kv_heads)} must divide num_heads={written(heads)}")
-    if not isinstance(causal, bool):
-        raise TypeError(f"causal={causal!r} must be True or False")
+    flag("causal", causal)
     activation("x", x, min_dims=2)
     for name, weight in zip(("Wq", "Wk", "Wv"), weights[:3], strict=True):
         matrix(name, weight, rows=x.shape[-1], like=x)
@@ -81,7 +81,8 @@ def multi_head_attention(
         for t in (k, v)
     )
     wide = torch.promote_types(q.dtype, torch.float32)  # in half precision Q Kᵀ may overflow
-    scores = (queries.to(wide) / math.sqrt(head_dim)) @ keys.to(wide).mT  # (…, H, L, L)
+    with without_autocast(q.device):
+        scores = (queries.to(wide) / math.sqrt(head_dim)) @ keys.to(wide).mT  # (…, H, L, L)
     if causal:
         future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
         scores = scores.masked_fill(future, -math.inf)

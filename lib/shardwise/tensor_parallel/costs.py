@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from shardwise._checks import as_float, integer
+from shardwise._checks import as_float, flag, integer
 
 
 def layer_communication_elements_exact(
@@ -23,9 +23,8 @@ def layer_communication_elements_exact(
     for name, value in (("batch_size", batch_size), ("seq_len", seq_len), ("d_model", d_model)):
         size *= integer(name, value)
     count = integer("num_devices", num_devices, minimum=1)
-    if not isinstance(recompute, bool):
-        raise TypeError(f"recompute={recompute!r} must be True or False")
-    return Fraction((6 if recompute else 4) * 2 * (count - 1) * size, count)
+    all_reduces = 6 if flag("recompute", recompute) else 4
+    return Fraction(all_reduces * 2 * (count - 1) * size, count)
 
 
 def layer_communication_elements(

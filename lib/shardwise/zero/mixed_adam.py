@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from shardwise._checks import amount, written
+from shardwise._checks import amount, flag, written
 from shardwise._tensors import FLOATS, dense_tensor
 
 
@@ -52,11 +52,7 @@ class AdamSettings:
             if _number(f"betas[{index}]", beta) >= 1:
                 raise ValueError(f"betas[{index}]={written(beta)} must be below 1, as 0.9")
         object.__setattr__(self, "betas", tuple(map(float, self.betas)))
-        if not isinstance(self.decoupled_weight_decay, bool):
-            raise TypeError(
-                f"decoupled_weight_decay={written(self.decoupled_weight_decay)} must be True or "
-                "False"
-            )
+        flag("decoupled_weight_decay", self.decoupled_weight_decay)
 
 
 def _number(name: str, value: float) -> float:

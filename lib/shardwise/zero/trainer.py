@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from shardwise._checks import integer, written
+from shardwise._checks import flag, integer, written
 from shardwise._graphs import recording_gradients
 from shardwise.memory.recipes import PARTS
 from shardwise.zero._checks import check_layers, check_parameters, check_shards, float_dtype
@@ -214,8 +214,7 @@ class ZeroTrainer:
             ValueError: if there is no device `rank`.
         """
         device = integer("rank", rank, maximum=self._setup.num_devices - 1)
-        if not isinstance(master, bool):
-            raise TypeError(f"master={written(master)} must be True or False")
+        flag("master", master)
         found: dict[str, torch.Tensor] = {}
         for unit in self._units:
             whole = unit.whole_master(device) if master else unit.whole_weights(device)
