@@ -61,8 +61,7 @@ def prepare(root: Path, config: Config, console: Console, form: str = "html") ->
         BookError: everything that is wrong with the chapters, as far as it can be seen at once.
     """
     names = config.chapters
-    chapters = each("reading it", names, names, lambda name: scan(root, name))
-    executed = _execute(root, chapters, console)
+    chapters, executed = run(root, config, console)
     composed = each(
         "placing its outputs",
         names,
@@ -77,6 +76,17 @@ def prepare(root: Path, config: Config, console: Console, form: str = "html") ->
         for problem in (*crossref.check([c], targets.labels), *local_problems(config, c))
     )
     return Chapters(chapters, executed, composed, converted, targets)
+
+
+def run(root: Path, config: Config, console: Console) -> tuple[list[Chapter], list[Executed]]:
+    """Return the scanned chapters of a book and what their cells put out.
+
+    Raises:
+        BookError: a chapter that can't be read, or a cell that raises.
+    """
+    names = config.chapters
+    chapters = each("reading it", names, names, lambda name: scan(root, name))
+    return chapters, _execute(root, chapters, console)
 
 
 def _execute(root: Path, chapters: list[Chapter], console: Console) -> list[Executed]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from shardwise_book.chapters import prepare
+from shardwise_book.chapters import run
 from shardwise_book.config import load
 from shardwise_book.errors import Problem
 from shardwise_book.scan import DIV, INLINE, Cell, Chapter, Line
@@ -68,12 +68,12 @@ def problems(root: Path, console: Console) -> list[Problem]:
     """Return what is wrong with the text of the book in `root`, whose cells run if they must.
 
     Raises:
-        BookError: the book can't be built as it stands.
+        BookError: a chapter can't be read, or a cell raises.
     """
     root = root.resolve()
-    book = prepare(root, load(root), console)
+    chapters, executed = run(root, load(root), console)
     known = symbols(root / SYMBOLS)
-    pairs = zip(book.scanned, book.executed, strict=True)
+    pairs = zip(chapters, executed, strict=True)
     return [found for chapter, done in pairs for found in check(chapter, done.outputs, known)]
 
 
