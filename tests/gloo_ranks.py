@@ -6,11 +6,13 @@ belongs into the parent: each child would pay for it again.
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import traceback
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+runs_backward_in_forks = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="a fork cannot use the threads that autograd has with a GPU"
+)
 TIMEOUT = 120
 """Seconds after which ranks that wait for one another are given up."""
 
@@ -48,6 +53,14 @@ def on_ranks(work: Callable[[int], Any], num_ranks: int, folder: Path) -> list[A
     assert not errors, "\n".join(errors)
     assert [process.exitcode for process in processes] == [0] * num_ranks
     return [torch.load(folder / f"result-{rank}", weights_only=False) for rank in range(num_ranks)]
+
+
+def import_for_all(*names: str) -> None:
+    """Import modules in the parent that each child would import for itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's modules use what PyTorch deprecates
+        for name in names:
+            importlib.import_module(name)
 
 
 def _one_rank(work: Callable[[int], Any], rank: int, num_ranks: int, folder: Path) -> None:

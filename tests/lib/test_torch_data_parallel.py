@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 import torch
-from gloo_ranks import on_ranks
+from gloo_ranks import import_for_all, on_ranks, runs_backward_in_forks
 from torch import nn
 
 from shardwise import ledger
@@ -14,6 +12,7 @@ from shardwise.distributed import data_parallel_gradients
 from shardwise.zero import ZeroTrainer
 
 pytestmark = [
+    runs_backward_in_forks,
     pytest.mark.long,  # importing FSDP alone takes seconds
     pytest.mark.filterwarnings("ignore:FSDP2-wrapped module .* returned a view"),
 ]
@@ -24,9 +23,7 @@ ADAM = {"lr": 0.05, "betas": (0.8, 0.9), "eps": 0.5, "weight_decay": 0.1}
 
 @pytest.fixture(scope="module", autouse=True)
 def _imported():
-    """Import in the parent what each child would import for itself."""
-    for name in ("torch.distributed.fsdp", "torch.distributed.optim", "torch._dynamo"):
-        importlib.import_module(name)
+    import_for_all("torch.distributed.fsdp", "torch.distributed.optim", "torch._dynamo")
 
 
 def layers():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 
 import pytest
 import torch
-from gloo_ranks import on_ranks
+from gloo_ranks import import_for_all, on_ranks, runs_backward_in_forks
 from torch import nn
 from torch.nn import functional
 
@@ -21,7 +20,7 @@ from shardwise.tensor_parallel import (
     vocab_parallel_embedding,
 )
 
-pytestmark = pytest.mark.long  # importing DTensor takes seconds
+pytestmark = [runs_backward_in_forks, pytest.mark.long]  # importing DTensor takes seconds
 
 NAMES = {
     "c10d_functional.all_reduce": "ring_all_reduce",
@@ -33,9 +32,7 @@ NUM_RANKS, BATCH, LENGTH, WIDTH, HEADS, HIDDEN, VOCABULARY = 2, 2, 6, 8, 4, 12, 
 
 @pytest.fixture(scope="module", autouse=True)
 def _imported():
-    """Import in the parent what each child would import for itself."""
-    for name in ("torch.distributed.tensor.parallel", "torch._dynamo"):
-        importlib.import_module(name)
+    import_for_all("torch.distributed.tensor.parallel", "torch._dynamo")
 
 
 class Attention(nn.Module):
