@@ -1,8 +1,8 @@
 // The causal pairs of each device as columns up to the busiest one's height, over the positions that it holds;
 // beside them the three layouts at one scale.
 import { ask } from '../shared/ask.js';
-import { plural } from '../shared/format.js';
-import { texture, textures, textWidth, write } from '../shared/svg.js';
+import { plural, whole } from '../shared/format.js';
+import { open, texture, textures, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { LAYOUTS, balance, lastOf, spell } from './model.js';
 import { LARGE, MUTED, STRONG, TEXT, key } from './legend.js';
@@ -12,7 +12,6 @@ import { LARGE, MUTED, STRONG, TEXT, key } from './legend.js';
 
 const [PLOT, STRIP, SIDE] = [144, 80, 208];
 
-const whole = (/** @type {number} */ count) => count.toLocaleString('en-US');
 const times = (/** @type {number} */ factor) => `${Number(factor.toFixed(factor < 10 ? 3 : 1))}×`;
 
 /** Pitch and breadth of columns that fill a width. @param {number} width @param {number} count */
@@ -39,7 +38,7 @@ function draw(state, { width, id }) {
   const [pitch, bar] = columns(right, devices);
   const name = `${most > mean ? 'mean' : 'each'} ${whole(mean)}`;
   const idle = markup`fill="${texture(id, 'idle')}"`;
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Causal pairs by device">${textures(id, ['idle'])}
+  return markup`${open(width, height, 'Causal pairs by device')}${textures(id, ['idle'])}
 ${write(0, 24, LARGE, markup`${times(own.slowdown)} <tspan class="sw-body">slow-down</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, STRONG, most > mean ? `most ÷ least ${times(own.imbalance)}` : '✓ exactly even', !narrow && 'end')}
 ${key(0, top - 44, markup`class="sw-fill-parameters"`, 'pairs computed')}${key(148, top - 44, idle, 'waiting')}

@@ -1,7 +1,7 @@
 // Context against devices: what one device holds of the sequence, how long that makes it, and what it costs in time.
 import { ask } from '../shared/ask.js';
-import { digits, formatBytes, plural } from '../shared/format.js';
-import { swatch, texture, textures, ticks, write } from '../shared/svg.js';
+import { compact, digits, formatBytes, plural, whole } from '../shared/format.js';
+import { open, swatch, texture, textures, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
   DEVICES, HEADS, HEAD_SIZES, LAYERS, MAX_DEVICES, MAX_HEADS, MAX_LAYERS, MAX_MEMORY, MEMORIES, block, checkHardware, divisors,
@@ -26,8 +26,6 @@ const NUMBER = 'small sw-number sw-fill-muted';
 /** @type {[number, string][]} */
 const UNITS = [[3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'µs']];
 
-const count = (/** @type {number} */ n) => n.toLocaleString('en-US');
-const compact = (/** @type {number} */ n) => n.toLocaleString('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 const unitOf = (/** @type {number} */ time) => UNITS.find(([least]) => time >= least) ?? UNITS[time ? 4 : 2];
 export const duration = (/** @type {number} */ time) => `${digits(time / unitOf(time)[0])}\u00a0${unitOf(time)[1]}`;
 
@@ -50,7 +48,7 @@ function draw(state, { width, id }) {
   const x = (/** @type {number} */ devices) => 8 + ((width - 16) * devices) / MAX_DEVICES;
   const shown = [...new Set([1, 8, 16, 24, 32, 40, 48, 56, 64, state.devices])];
   const place = { x, width, narrow, id, shown };
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Context and time by devices">
+  return markup`${open(width, height, 'Context and time by devices')}
 ${textures(id, [...Object.values(PARTS).map(([role]) => role), 'idle'])}
 ${write(0, 24, 'large sw-fill-text', markup`${compact(state.devices * block(state))} tokens<tspan class="sw-body" dx="6">on ${narrow ? state.devices : plural(state.devices, 'device')}</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 48 : 24, 'body sw-strong sw-fill-text', verdict(state), !narrow && 'end')}
@@ -79,7 +77,7 @@ ${kinds.map(([kind, bytes]) => {
     const [role, , name, what] = PARTS[kind];
     const [left, wide] = [at, tokens && (width * bytes) / each];
     at += wide;
-    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" fill="${texture(id, role)}" class="sw-context-part" ${ask(`${name}, ${what}: ${count(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${count(tokens)}`, kind)}/>`;
+    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" fill="${texture(id, role)}" class="sw-context-part" ${ask(`${name}, ${what}: ${whole(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${whole(tokens)}`, kind)}/>`;
   })}
 ${legend(kinds.map(([kind, bytes]) => [...PARTS[kind].slice(0, 3), formatBytes(bytes * tokens)]), y + 44, place)}`;
 }
@@ -105,9 +103,9 @@ function context(state, y, place) {
   const tokens = block(state);
   return panel({
     y, end: MAX_DEVICES * Math.max(1, tokens), step: 1, write: compact, gap: 12,
-    head: ['Context, tokens', `${state.devices} × ${narrow ? compact(tokens) : `${count(tokens)} = ${count(state.devices * tokens)}`}`],
+    head: ['Context, tokens', `${state.devices} × ${narrow ? compact(tokens) : `${whole(tokens)} = ${whole(state.devices * tokens)}`}`],
     lines: markup`<path d="M${x(0)} ${y + 12 + PLOT}L${x(MAX_DEVICES)} ${y + (tokens ? 12 : 12 + PLOT)}" class="sw-context-line sw-stroke-text"/>`,
-    at: (p) => [p * tokens, `${p} × ${count(tokens)} = ${count(p * tokens)} tokens of context`],
+    at: (p) => [p * tokens, `${p} × ${whole(tokens)} = ${whole(p * tokens)} tokens of context`],
   }, place, state.devices);
 }
 
@@ -141,8 +139,8 @@ ${panel({
 function say(state) {
   const tokens = block(state);
   const [compute, send, wait] = seconds(state).map(duration);
-  return `${plural(state.devices, 'device')} of ${count(tokens)} tokens: ${count(tokens * state.devices)} tokens of context. For a layer${state.layers ? ', forward and backward,' : ''} each computes ${compute}, ` +
-    `sends for ${send} beside it and waits ${wait}; from ${count(hidingBlock(state))} tokens on, a block hides its transfers.`;
+  return `${plural(state.devices, 'device')} of ${whole(tokens)} tokens: ${whole(tokens * state.devices)} tokens of context. For a layer${state.layers ? ', forward and backward,' : ''} each computes ${compute}, ` +
+    `sends for ${send} beside it and waits ${wait}; from ${whole(hidingBlock(state))} tokens on, a block hides its transfers.`;
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
@@ -181,10 +179,10 @@ export const widget = {
   draw,
   say,
   table: (state) => ({
-    caption: `Each device holds ${count(block(state))} tokens of ${count(tokenBytes(state))} bytes: ${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${count(bytes)}`).join(', ')}`,
+    caption: `Each device holds ${whole(block(state))} tokens of ${whole(tokenBytes(state))} bytes: ${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${whole(bytes)}`).join(', ')}`,
     head: ['devices', 'tokens', 'compute', 'send', 'wait'],
     rows: [...new Set([...DEVICES, state.devices])].sort((a, b) => a - b).map((devices) => [
-      devices, count(devices * block(state)), ...seconds({ ...state, devices }).map(duration),
+      devices, whole(devices * block(state)), ...seconds({ ...state, devices }).map(duration),
     ]),
   }),
 };

@@ -1,7 +1,7 @@
 // The memory of one device: a stacked bar over the ghost of plain data parallelism, against one GPU.
 import { ask } from '../shared/ask.js';
-import { formatBytes, formatCount, plural } from '../shared/format.js';
-import { swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
+import { formatBytes, formatCount, plural, whole } from '../shared/format.js';
+import { open, swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
   ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, RECIPES, STAGES,
@@ -16,7 +16,6 @@ const BAR = 48;
 const ROLES = /** @type {const} */ ({ params: ['parameters', 'P'], grads: ['gradients', 'G'], optimizer: ['optimizer', 'O'], activations: ['activations', 'A'] });
 export const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state', activations: 'activations' };
 
-const whole = (/** @type {number} */ count) => count.toLocaleString('en-US');
 
 /** @param {State} state */
 const plain = (state) => amounts({ ...state, stage: 0 }).total;
@@ -56,7 +55,7 @@ function draw(state, { width, id }) {
   const line = `${state.gpu} GB GPU`;
   const before = x(gpu) + textWidth(line, 15) > width;
   let at = 0;
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${stages + 72}" width="${width}" height="${stages + 72}" role="group" aria-label="Memory of one device">
+  return markup`${open(width, stages + 72, 'Memory of one device')}
 ${textures(id, list.map(({ role }) => role))}
 <text x="0" y="24" class="sw-large sw-fill-text">${formatBytes(total)}<tspan class="sw-body" dx="6">on each device</tspan></text>
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', verdict(state), narrow ? false : 'end')}

@@ -1,8 +1,8 @@
 // The bubble of a pipeline over the number of micro-batches: the time of one device as a bar, and both definitions
 // as curves over a logarithmic axis, with the chosen point, M = 4P and the target marked on them.
 import { ask } from '../shared/ask.js';
-import { digits, plural } from '../shared/format.js';
-import { texture, textures, textWidth, write } from '../shared/svg.js';
+import { digits, plural, whole } from '../shared/format.js';
+import { open, texture, textures, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { MAX_MICROBATCHES, MAX_STAGES, STAGES, TARGETS, fewest, microbatchStops, ofIdeal, ofTotal } from './model.js';
 
@@ -22,7 +22,7 @@ const facts = ({ stages: p, microbatches: m, target }) => ({
   total: ['of the total time', `(P − 1)/(M + P − 1) = ${p - 1}/(${m} + ${p - 1})`, percent(ofTotal(p, m))],
   ideal: ['of the ideal time', `(P − 1)/M = ${p - 1}/${m}`, percent(ofIdeal(p, m))],
   four: [`at M = 4P = ${4 * p}`, `(P − 1)/(5P − 1) = ${p - 1}/${5 * p - 1}`, percent(ofTotal(p, 4 * p))],
-  target: [`for at most ${percent(target)}`, `M ≥ (P − 1)(1 − t)/t, t = ${target}`, `M\u00a0=\u00a0${fewest(p, target).toLocaleString('en-US')}`],
+  target: [`for at most ${percent(target)}`, `M ≥ (P − 1)(1 − t)/t, t = ${target}`, `M\u00a0=\u00a0${whole(fewest(p, target))}`],
 });
 
 /** The fact as the name of a mark. @param {State} state @param {Key} key @param {string | number} at */
@@ -38,7 +38,7 @@ function draw(state, { width, id }) {
   const [bar, top, tall, size] = narrow ? [66, 172, 160, 'small'] : [44, 146, 200, 'body'];
   const rows = top + tall + 64;
   const place = layout(width, narrow, top, tall);
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${rows + 112}" width="${width}" height="${rows + 112}" role="group" aria-label="Bubble by micro-batches">
+  return markup`${open(width, rows + 112, 'Bubble by micro-batches')}
 ${textures(id, ['parameters', 'gradients', 'idle'])}
 ${write(0, 24, 'large sw-number sw-fill-text', markup`${known.total[2]} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', `${plural(state.stages, 'stage')}, M = ${state.microbatches}`, !narrow && 'end')}
@@ -165,6 +165,6 @@ export const widget = {
     caption: `Bubble of ${plural(p, 'stage')}`,
     head: ['Micro-batches', 'Of the total time', 'Of the ideal time'],
     rows: [...new Set([...POWERS, m, 4 * p, fewest(p, target)])].sort((a, b) => a - b)
-      .map((count) => [count.toLocaleString('en-US'), percent(ofTotal(p, count)), percent(ofIdeal(p, count))]),
+      .map((count) => [whole(count), percent(ofTotal(p, count)), percent(ofIdeal(p, count))]),
   }),
 };

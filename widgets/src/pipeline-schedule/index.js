@@ -2,7 +2,7 @@
 // same axis. Cells stand in time order, so that a cell is painted over those that it waits for.
 import { ask } from '../shared/ask.js';
 import { plural } from '../shared/format.js';
-import { swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
+import { arrowHead, open, swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { END, MAX_MICROBATCHES, MAX_STAGES, OWN, POLICIES, derive, heldAt, now } from './model.js';
 
@@ -58,9 +58,9 @@ function draw(state, { width, id, from }) {
   const time = now(state);
   const before = from === undefined ? time : now({ ...state, step: from });
   const view = { place, time, before };
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 4}" width="${width}" height="${bottom + 4}" role="group" aria-label="Devices by time" style="--head:url(#${id}-head)">
+  return markup`${open(width, bottom + 4, 'Devices by time', '', markup`style="--head:url(#${id}-head)"`)}
 ${textures(id, ['parameters', 'gradients', 'activations', 'idle'])}
-<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
+${arrowHead(id)}
 ${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-number sw-strong sw-fill-text', `makespan ${number(run.makespan)}`, !narrow && 'end')}
 ${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}

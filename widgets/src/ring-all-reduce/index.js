@@ -2,7 +2,7 @@
 // its column to the row below, or from the last row around to the first.
 import { ask } from '../shared/ask.js';
 import { formatBytes } from '../shared/format.js';
-import { sizeFor, textWidth, texture, textures, write } from '../shared/svg.js';
+import { arrowHead, open, sizeFor, texture, textures, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, isRun, lastStep, phaseAfter, sentBy } from './model.js';
 
@@ -51,8 +51,8 @@ function draw(state, { width, id, from }) {
   const height = bar + (narrow ? 56 : 36);
   const half = n - 1;
   const [name, what] = step > half ? ['All-gather', 'copy'] : ['Reduce-scatter', 'add'];
-  return markup`<svg class="sw-svg ${moving && 'sw-ring-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Chunks by device">
-${textures(id, ['optimizer'])}<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
+  return markup`${open(width, height, 'Chunks by device', moving && 'sw-ring-moving')}
+${textures(id, ['optimizer'])}${arrowHead(id)}
 ${write(0, 18, 'body sw-strong sw-fill-text', step ? `${name}, step ${step > half ? step - half : step} of ${half}${narrow ? '' : `: send and ${what}`}` : 'Start: every chunk is its device’s own')}
 ${!narrow && write(width, 18, 'body sw-fill-muted', `${doneCells(grid)} of ${n * n} sums finished`, 'end')}
 ${grid.map((_, i) => [

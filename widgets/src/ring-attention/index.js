@@ -1,8 +1,8 @@
 // A recorded ring attention: devices stand on a circle with their queries, blocks of keys and values travel inside
 // it, and the picture of all queries by all keys shows which tiles of the attention matrix that has done.
 import { ask } from '../shared/ask.js';
-import { digits, formatBytes } from '../shared/format.js';
-import { texture, textures, write } from '../shared/svg.js';
+import { digits, formatBytes, whole } from '../shared/format.js';
+import { arrowHead, open, texture, textures, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { LARGE, MUTED, STRONG, TEXT, key } from '../causal-balance/legend.js';
 import { LAYOUTS, spell } from '../causal-balance/model.js';
@@ -25,7 +25,7 @@ const paint = (id, kind, fresh) => {
 };
 
 /** A number of pairs; a reader's own run may have millions. @param {number} count */
-const big = (count) => (count < 1e5 ? count.toLocaleString('en-US') : count < 1e6 ? `${digits(count / 1e3)}\u00a0k` : `${digits(count / 1e6)}\u00a0M`);
+const big = (count) => (count < 1e5 ? whole(count) : count < 1e6 ? `${digits(count / 1e3)}\u00a0k` : `${digits(count / 1e6)}\u00a0M`);
 
 /** @param {Run} run @param {number} device */
 const places = (run, device) => `tokens ${spell(runsIn(run, device))}`;
@@ -44,8 +44,8 @@ function draw(state, { width, id, from }) {
   const visible = pairsIn(run, run.devices, ['done', 'now']);
   const hops = run.devices - 1;
   const part = (width + 4) / hops;
-  return markup`<svg class="sw-svg ${moving && 'sw-att-moving'}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="Ring and attention matrix">${textures(id, ['optimizer', 'idle', 'parameters'])}
-<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>
+  return markup`${open(width, height, 'Ring and attention matrix', moving && 'sw-att-moving')}${textures(id, ['optimizer', 'idle', 'parameters'])}
+${arrowHead(id)}
 ${write(0, 24, LARGE, markup`${digits((100 * pairsIn(run, step, ['done', 'now'])) / visible)} % <tspan class="sw-body">of ${big(visible)} pairs done</tspan>`)}
 ${write(x, narrow ? 50 : 24, STRONG, verdict(run, step), !narrow && 'end')}
 ${write(0, top - 8, MUTED, 'Queries stay, K and V travel')}${ring(run, step, id, box, top, moving)}

@@ -27,6 +27,15 @@ const TEXTURES = {
   idle: () => markup`<path d="M-2 2 6 10M2 -2 10 6" class="sw-line sw-stroke-page"/>`,
 };
 
+/** The opening tag of a drawing. @param {number} width @param {number} height @param {string} label @param {unknown} [moving] a further class
+ * @param {unknown} [more] further attributes */
+export const open = (width, height, label, moving, more) =>
+  markup`<svg class="sw-svg ${moving}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${label}" ${more}>`;
+
+/** The head of the arrows of a drawing, by the id `${id}-head`. @param {string} id */
+export const arrowHead = (id) =>
+  markup`<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>`;
+
 /** A label: `look` is the rest of its classes after the first `sw-`, such as `small sw-fill-muted`.
  * @param {number} x @param {number} y @param {string} look @param {unknown} text @param {'middle' | 'end' | false} [anchor] */
 export const write = (x, y, look, text, anchor = false) =>

@@ -1,8 +1,8 @@
 // Three panels over the number of devices: parameters fall, bytes rise to a ceiling, and all-reduces take over.
 import { duration } from '../context-scaling/index.js';
 import { ask } from '../shared/ask.js';
-import { digits, formatBytes, plural } from '../shared/format.js';
-import { texture, textures, write } from '../shared/svg.js';
+import { compact, digits, formatBytes, plural, whole } from '../shared/format.js';
+import { open, texture, textures, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { CLUSTERS, DEVICES, MAX_TOKENS, MAX_WIDTH, MIN_WIDTH, TOKENS, WIDTHS, cost } from './model.js';
 
@@ -11,8 +11,6 @@ import { CLUSTERS, DEVICES, MAX_TOKENS, MAX_WIDTH, MIN_WIDTH, TOKENS, WIDTHS, co
 const [PLOT, PANEL] = [72, 132];
 const ALL = [...DEVICES, Infinity];
 const SMALL = 'small sw-number sw-fill-';
-const count = (/** @type {number} */ n) => n.toLocaleString('en-US');
-export const compact = (/** @type {number} */ n) => n.toLocaleString('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 export const percent = (/** @type {number} */ share) => `${digits(100 * share)} %`;
 const at = (/** @type {State} */ state, devices = 1) => cost({ ...state, devices });
 
@@ -22,7 +20,7 @@ const PANELS = [
   ['parameters', 'Parameters of a layer on each', 'params', compact, () => '(12d² + 7d)/N of split matrices and biases, and 6d of LayerNorms and row biases that all have'],
   ['communication', 'Bytes that each device sends', 'bytes', formatBytes, () => '4 all-reduces of 2(N−1)/N · tokens · d · 2 B'],
   ['communication', 'Share of the time in all-reduces', 'share', percent, ({ allReduces, compute }, n) =>
-    `4 all-reduces of ${count(2 * (n - 1))} hops take ${duration(allReduces)} beside ${duration(compute)} of matrix products, 72d² · tokens/N FLOPs`],
+    `4 all-reduces of ${whole(2 * (n - 1))} hops take ${duration(allReduces)} beside ${duration(compute)} of matrix products, 72d² · tokens/N FLOPs`],
 ];
 
 /** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
@@ -31,7 +29,7 @@ function draw(state, { width, id }) {
   const [pitch, now, bottom] = [width / ALL.length, cost(state), 36 + PANELS.length * PANEL];
   const { node } = state.clusters[state.cluster];
   const inside = (1 + Math.log2(node)) * pitch;
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${bottom + 52}" width="${width}" height="${bottom + 52}" role="group" aria-label="Cost of tensor parallelism by devices">
+  return markup`${open(width, bottom + 52, 'Cost of tensor parallelism by devices')}
 ${textures(id, ['parameters', 'communication'])}
 ${write(0, 24, 'large sw-fill-text', markup`${compact(now.params)}<tspan class="sw-body" dx="6">parameters ${!narrow && 'on '}each</tspan>`)}
 ${!narrow && write(width, 24, 'body sw-strong sw-fill-text', `sends ${percent(now.share)} of the time`, 'end')}
@@ -78,19 +76,19 @@ export const widget = {
     if (d_model % 64) throw new Error(`d_model must be a multiple of 64, not ${d_model}`);
   },
   controls: ({ devices, d_model, tokens, cluster }) => [
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: count(devices) },
-    { kind: 'range', name: 'd_model', label: 'd_model', stops: WIDTHS, value: d_model, text: count(d_model) },
-    { kind: 'range', name: 'tokens', label: 'Tokens b·s', stops: TOKENS, value: tokens, text: count(tokens) },
+    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: whole(devices) },
+    { kind: 'range', name: 'd_model', label: 'd_model', stops: WIDTHS, value: d_model, text: whole(d_model) },
+    { kind: 'range', name: 'tokens', label: 'Tokens b·s', stops: TOKENS, value: tokens, text: whole(tokens) },
     { kind: 'choice', name: 'cluster', label: 'Cluster', value: cluster, options: CLUSTERS.map((name) => ({ value: name, text: name })) },
   ],
   draw,
   say,
   table: (state) => ({
-    caption: `A layer of ${count(state.d_model)} with ${count(state.tokens)} tokens, ${state.cluster}`,
+    caption: `A layer of ${whole(state.d_model)} with ${whole(state.tokens)} tokens, ${state.cluster}`,
     head: ['devices', 'parameters', 'bytes sent', 'matrix products', 'all-reduces', 'share'],
     rows: DEVICES.map((devices) => {
       const { params, bytes, compute, allReduces, share } = at(state, devices);
-      return [devices, count(params), formatBytes(bytes), duration(compute), duration(allReduces), percent(share)];
+      return [devices, whole(params), formatBytes(bytes), duration(compute), duration(allReduces), percent(share)];
     }),
   }),
 };

@@ -1,7 +1,7 @@
 // What stands around the cost of tensor parallelism.
 import { duration } from '../context-scaling/index.js';
-import { formatBytes, plural } from '../shared/format.js';
-import { compact, percent } from './index.js';
+import { compact, formatBytes, plural } from '../shared/format.js';
+import { percent } from './index.js';
 import { cost } from './model.js';
 
 export const prompts = [

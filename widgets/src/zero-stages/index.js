@@ -1,7 +1,7 @@
 // The stages of ZeRO: who holds what, what a stage leaves on a device, and the collectives of one step.
 import { ask } from '../shared/ask.js';
-import { digits, formatBytes, formatCount, plural } from '../shared/format.js';
-import { swatch, texture, textures, write } from '../shared/svg.js';
+import { digits, formatBytes, formatCount, plural, whole } from '../shared/format.js';
+import { open, swatch, texture, textures, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import {
   BYTES, DEVICES, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, NAMES, PARAMS, PARTS, STAGES, collectives, drawn, isSlice, kept, saving, sentBytes, shares,
@@ -18,7 +18,6 @@ const ROW = 24;
 const MUTED = 'small sw-fill-muted';
 const NUMBER = 'small sw-number sw-fill-text';
 
-const count = (/** @type {number} */ n) => n.toLocaleString('en-US');
 const times = (/** @type {number} */ factor) => `${digits(factor)}×`;
 const badge = (/** @type {Part} */ part, /** @type {number} */ x, /** @type {number} */ y) => swatch(ROLES[part], part[0].toUpperCase(), x, y);
 
@@ -32,7 +31,7 @@ function draw(state, { width, id, from }) {
   const rows = drawn(state.devices);
   const top = narrow ? 96 : 72;
   const legend = top + rows.length * ROW + 16;
-  return markup`<svg class="sw-svg" viewBox="0 0 ${width} ${legend + 356}" width="${width}" height="${legend + 356}" role="group" aria-label="Training state by device">
+  return markup`${open(width, legend + 356, 'Training state by device')}
 ${textures(id, Object.values(ROLES))}
 ${write(0, 24, 'large sw-fill-text', markup`${formatBytes(kept(state).total)}<tspan class="sw-body" dx="6">on each${!narrow && ' device'}</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 48 : 24, 'body sw-strong sw-fill-text', verdict(state, narrow), !narrow && 'end')}
@@ -47,7 +46,7 @@ ${timeline(state, legend + 216, place)}
 /** @param {State} state @param {boolean} narrow */
 function verdict({ devices, step, ...state }, narrow) {
   if (devices === 1) return 'nothing to split';
-  return step ? `${times(saving({ devices, step, ...state }))} less${narrow ? '' : ' than at stage 0'}` : `the same ${count(devices)} times over`;
+  return step ? `${times(saving({ devices, step, ...state }))} less${narrow ? '' : ' than at stage 0'}` : `the same ${whole(devices)} times over`;
 }
 
 /** Where a whole copy of each part is drawn. @param {Place} place */
@@ -60,14 +59,14 @@ function boxes({ width, narrow, left }) {
 function deviceRow(state, device, y, place) {
   const { devices: n, step } = state;
   const { width, narrow, left, id, from } = place;
-  if (device === null) return write(left, y + 15, MUTED, `⋯ ${count(n - 4)} more`);
+  if (device === null) return write(left, y + 15, MUTED, `⋯ ${whole(n - 4)} more`);
   const bytes = kept(state);
   return markup`${write(0, y + 15, MUTED, narrow ? device : `device ${device}`)}
 ${boxes(place).map(({ part, x, wide }) => {
     const split = isSlice(state, part);
     const slice = split ? Math.max(wide / n, 1.5) : wide; // thinner, and nobody would see it
     const at = split ? Math.min((wide * device) / n, wide - slice) : 0;
-    return markup`<g ${ask(`Device ${device}, ${NAMES[part]}: ${split ? `slice ${device + 1} of ${count(n)}` : 'a whole copy'}, ${BYTES[part]}Ψ${split ? '/N' : ''} = ${formatBytes(bytes[part])}`, part + device)}><rect x="${x}" y="${y}" width="${wide}" height="20" class="sw-zero-box sw-stroke-rule"/>
+    return markup`<g ${ask(`Device ${device}, ${NAMES[part]}: ${split ? `slice ${device + 1} of ${whole(n)}` : 'a whole copy'}, ${BYTES[part]}Ψ${split ? '/N' : ''} = ${formatBytes(bytes[part])}`, part + device)}><rect x="${x}" y="${y}" width="${wide}" height="20" class="sw-zero-box sw-stroke-rule"/>
 <rect x="${x + at}" y="${y}" width="${slice}" height="20" fill="${texture(id, ROLES[part])}"/></g>
 ${split && from !== undefined && !isSlice(state, part, from) && markup`<rect x="${x}" y="${y}" width="${wide}" height="20" class="sw-zero-shrink sw-fill-${ROLES[part]}" style="--k:calc(1/${n});transform-origin:${x + (wide * device) / (n - 1)}px 0"/>`}`;
   })}
@@ -77,7 +76,7 @@ ${split && from !== undefined && !isSlice(state, part, from) && markup`<rect x="
 /** @param {State} state @param {Part} part @param {number} y @param {Place} place */
 function legendRow(state, part, y, { width, narrow }) {
   const bytes = formatBytes(kept(state)[part]);
-  const share = `${BYTES[part]} bytes each, ${isSlice(state, part) ? `1/${count(state.devices)}` : 'a copy'} per device`;
+  const share = `${BYTES[part]} bytes each, ${isSlice(state, part) ? `1/${whole(state.devices)}` : 'a copy'} per device`;
   return markup`${badge(part, 0, y)}<g ${ask(`${NAMES[part]}: ${share}: ${bytes}`, part)}>${write(28, y + 15, 'body sw-fill-text', NAMES[part])}
 ${!narrow && write(180, y + 15, MUTED, share)}${write(width, y + 15, 'body sw-number sw-fill-text', bytes, 'end')}</g>`;
 }
@@ -140,7 +139,7 @@ export const widget = {
   },
   controls: ({ params, devices, step }) => [
     { kind: 'range', name: 'params', label: 'Parameters', stops: PARAMS, value: params, text: formatCount(params) },
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: count(devices) },
+    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: whole(devices) },
     { kind: 'stepper', name: 'step', label: 'Stage', value: step, last: 3, text: String(step) },
   ],
   draw,
