@@ -163,7 +163,7 @@ def _inside_equation(paragraph: list[Line]) -> bool:
 def _letters(text: str) -> Iterator[str]:
     """Yield the letters of the formulas on a line, without indices that are words."""
     for formula in MATH.findall(CODE.sub("", text)):
-        bare = re.sub(r"\\(?:text|mathrm|operatorname|tag|label)\{[^}]*\}", " ", formula)
+        bare = re.sub(r"\\(?:text|mathrm|operatorname|tag|label|begin|end)\{[^}]*\}", " ", formula)
         bare = INDEX.sub(" ", bare)  # an index says which one, and its letter is said beside it
         for name in NAME.findall(bare):
             if len(name) == 1 or name in GREEK:
