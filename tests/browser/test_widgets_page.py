@@ -450,6 +450,34 @@ def test_two_budgets_of_one_page_are_apart(browser: Browser, site: Path, tmp_pat
         context.close()
 
 
+def test_linked_widgets_share_what_they_can(browser: Browser, tmp_path: Path) -> None:
+    mounts = [
+        mount_of(RingAllReduce(devices=3, link="devices")),
+        mount_of(MemoryBudget(devices=5, link="devices")),
+        mount_of(RingAllReduce(devices=2)),
+    ]
+    write_pages(tmp_path, "page", mounts)
+    pages = Pages(browser, tmp_path)
+    page = pages("page")
+    expect(ring(page).first.locator("output")).to_contain_text("5 devices in a ring")
+    ring(page).first.get_by_role("slider", name="Devices").press("End")
+    expect(memory(page).locator("output")).to_contain_text("on 8\u00a0devices")
+    line = ring(page).first.locator(".sw-message")
+    memory(page).get_by_role("slider", name="Devices").press("End")
+    expect(line).to_contain_text("Memory budget has devices 4096, which isn")
+    expect(line).to_contain_text("devices must be a whole number from 2 to 8, not 4096")
+    expect(ring(page).first.locator("output")).to_contain_text("8 devices in a ring")
+    memory(page).get_by_role("slider", name="Devices").press("Home")
+    memory(page).get_by_role("slider", name="Devices").press("ArrowRight")
+    expect(line).to_have_text("")
+    expect(ring(page).first.locator("output")).to_contain_text("2 devices in a ring")
+    expect(ring(page).nth(1).locator("output")).to_contain_text("Start: 2 devices")
+    page = pages("page", query="?ring=7,3")
+    expect(memory(page).locator("output")).to_contain_text("on 7\u00a0devices")
+    expect(ring(page).first.locator("output")).to_contain_text("Step 3 of 12")
+    pages.close()
+
+
 def test_what_travels_moves_unless_the_reader_wants_no_motion(open_page: Any) -> None:
     for motion, moving in (("no-preference", True), ("reduce", False)):
         page = open_page(reduced_motion=motion)
