@@ -76,6 +76,38 @@ def test_payloads_are_the_blocks_and_gradients_come_home_complete(layout, kernel
         assert torch.equal(t.payload, pair.grad[:, :, ids[t.chunk]])
 
 
+def test_gradients_travel_and_grow_hop_by_hop(rounding_bound):
+    """After t steps the dV of block j holds what devices j … j + t added, and no more."""
+    length, devices, size = 12, 4, 2
+    q, k, v = inputs(length, size=size, dtype=torch.float64)
+    grad = torch.randn(q.shape, dtype=torch.float64)
+    with ledger.record(payloads=True) as log:
+        out = ring_attention(q, k, v, num_devices=devices, layout="striped")
+        first = log.num_steps
+        torch.autograd.grad(out, (q, k, v), grad)
+    weights = torch.softmax(q @ k.mT * size**-0.5, -1).detach()
+    ids = sequence_layout(length, devices, "striped")
+    travelled = [t for t in log.transfers if t.op == "ring_attention_dkv"]
+    assert len(travelled) == 2 * devices * devices
+    for dv in travelled[1::2]:  # dK, dV, dK, …
+        givers = [(dv.chunk + hop) % devices for hop in range(dv.step - first + 1)]
+        rows = torch.cat([ids[giver] for giver in givers])
+        wanted = weights[:, :, rows][..., ids[dv.chunk]].mT @ grad[:, :, rows]
+        bound = rounding_bound(torch.float64, 8 * length, grad.abs().sum().item())
+        assert (dv.payload - wanted).abs().max() <= bound
+
+
+def test_a_device_holds_the_six_blocks_of_the_paper():
+    """Liu et al., table 1: 6bch, for Q, K, V, the next K and V, and the output."""
+    batch, length, heads, size, devices = 2, 12, 3, 4, 4
+    q, k, v = inputs(length, heads=(heads, 1), size=size)
+    with ledger.record() as log:
+        out = ring_attention(q, k, v, num_devices=devices)
+    own = sum(x.numel() for x in (q, k, v, out)) // devices
+    arriving = sum(t.num_bytes for t in log.transfers if t.step == 0 and t.destination == 1) // 4
+    assert own + arriving == 6 * batch * (length // devices) * (heads * size)
+
+
 def test_one_device_sends_nothing_and_none_is_noted_without_a_ledger():
     q, k, v = inputs(5)
     with ledger.record() as log:

@@ -27,11 +27,25 @@ _SMALLEST_EXPONENT = -1000  # of a Decimal target; the smallest float is 5e-324
 def bubble_fraction_exact(
     num_stages: int, num_microbatches: int, definition: Definition = "makespan"
 ) -> Fraction:
-    """Return `bubble_fraction` as an exact fraction.
+    """Return `bubble_fraction` exactly: (P - 1)/(M + P - 1), or (P - 1)/M of the ideal time.
+
+    Args:
+        num_stages: stages P ≥ 1.
+        num_microbatches: micro-batches M ≥ 1.
+        definition: "makespan" (GPipe) or "ideal" (Megatron-LM).
+
+    Returns:
+        The fraction.
+
+    Raises:
+        TypeError: if P or M is no integer.
+        ValueError: if P or M is below 1, or the definition unknown.
 
     Example:
         >>> bubble_fraction_exact(4, 8), bubble_fraction_exact(4, 8, "ideal")
         (Fraction(3, 11), Fraction(3, 8))
+
+    Source: as `bubble_fraction`.
     """
     stages = integer("num_stages", num_stages, minimum=1)
     microbatches = integer("num_microbatches", num_microbatches, minimum=1)

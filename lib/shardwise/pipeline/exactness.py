@@ -88,7 +88,8 @@ def gradient_match(
 
     Raises:
         TypeError: if an argument has the wrong type.
-        ValueError: if one is out of range, the policy is unknown, or M does not divide the batch.
+        ValueError: if one is out of range, the policy is unknown, M does not divide the batch, or
+            torch's default device is "meta".
 
     Example:
         >>> found = gradient_match(num_layers=6, width=8, batch=12, num_stages=3,

@@ -103,7 +103,8 @@ def ring_attention(  # noqa: PLR0913 - keywords with defaults
 
     out = softmax(scale · Q Kᵀ + mask) V, up to rounding whatever P and layout; sums are kept in
     float32 for 16-bit inputs. Under the causal mask blocks in a device's future are passed on but
-    not computed. A query that may see no key gets 0, and gradients of 0. Differentiable once.
+    not computed. A query that may see no key gets 0, and gradients of 0. Differentiable once, by
+    torch.func.grad as well; torch.func.vmap is refused, as the batch does its work.
 
     The ledger gets, in P-1 steps, "ring_attention_kv": (P-1) · (bytes of k, v and key_mask) in all.
     The backward pass moves that again, and in P steps (none if P = 1) dK and dV as

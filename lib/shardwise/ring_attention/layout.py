@@ -75,7 +75,8 @@ def sequence_layout(
         >>> [ids.tolist() for ids in sequence_layout(8, 3, "striped")]
         [[0, 3, 6], [1, 4, 7], [2, 5]]
 
-    Source: Brandon et al., "Striped Attention", arXiv:2311.09431, section 3.
+    Source: Brandon et al., "Striped Attention", arXiv:2311.09431, section 3; zigzag: Grattafiori et
+    al., "The Llama 3 Herd of Models", arXiv:2407.21783, section 3.3.2.
     """
     length = integer("seq_len", seq_len, minimum=1, maximum=2**63 - 1)  # which int64 can count
     return _position_ids(device_runs(length, num_devices, layout))
@@ -119,12 +120,14 @@ def permute_sequence(
 
     Raises:
         TypeError: if `x` is no dense tensor or an argument has the wrong type.
-        ValueError: as `sequence_layout`, or if `x` has no dimension `dim`.
+        ValueError: as `sequence_layout`, or if `x` has no dimension `dim` or no tokens along it.
 
     Example:
         >>> shuffled = permute_sequence(torch.arange(8), 4, "zigzag", dim=0)
         >>> shuffled.tolist(), unpermute_sequence(shuffled, 4, "zigzag", dim=0).tolist()
         ([0, 7, 1, 6, 2, 5, 3, 4], [0, 1, 2, 3, 4, 5, 6, 7])
+
+    Source: as `sequence_layout`.
     """
     return _reorder(x, dim, num_devices, layout, back=False)
 
@@ -132,7 +135,27 @@ def permute_sequence(
 def unpermute_sequence(
     x: torch.Tensor, num_devices: int, layout: str = "contiguous", *, dim: int = -2
 ) -> torch.Tensor:
-    """Return `x` with its tokens in the order of their positions: undo `permute_sequence`."""
+    """Return `x` with its tokens in the order of their positions: undo `permute_sequence`.
+
+    Args:
+        x: a tensor with L tokens along `dim` in device order.
+        num_devices: P, from 1 to L.
+        layout: "contiguous" (`x` itself comes back), "striped" or "zigzag".
+        dim: the dimension that counts tokens.
+
+    Returns:
+        A tensor of the shape of `x`.
+
+    Raises:
+        TypeError: as `permute_sequence`.
+        ValueError: as `permute_sequence`.
+
+    Example:
+        >>> unpermute_sequence(torch.tensor([0, 2, 4, 1, 3]), 2, "striped", dim=0).tolist()
+        [0, 1, 2, 3, 4]
+
+    Source: as `sequence_layout`.
+    """
     return _reorder(x, dim, num_devices, layout, back=True)
 
 

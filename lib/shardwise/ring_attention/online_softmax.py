@@ -48,6 +48,8 @@ def start_softmax(q: torch.Tensor, v: torch.Tensor) -> State:
         >>> m, ell, o = start_softmax(torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 5, 4))
         >>> m.shape, o.shape
         (torch.Size([1, 2, 3]), torch.Size([1, 2, 3, 4]))
+
+    Source: Milakov and Gimelshein, arXiv:1805.02867, algorithm 3.
     """
     shape, size = check_floats("q", q).shape[:3], check_floats("v", v).shape[3]
     check_kind("v", v, q)
@@ -150,6 +152,8 @@ def finish_softmax(
         >>> out, lse = finish_softmax(*absorb_block(q, k, v, *start_softmax(q, v)))
         >>> out.tolist(), round(lse.exp().item(), 4)
         ([[[[1.0, 1.0]]]], 4.0)
+
+    Source: Liu, Zaharia and Abbeel, "Ring Attention", arXiv:2310.01889, section 3.
     """
     check_sums(m, ell, o)
     state = (m.mul(_tiles.LOG2_E).unsqueeze(-1), ell.unsqueeze(-1), o.clone())
