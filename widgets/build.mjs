@@ -58,6 +58,14 @@ const drawingCss = {
   },
 };
 
+/** What is constant of a widget is no part of a page's script: the frame brings it. @type {import('esbuild').Plugin} */
+const given = {
+  name: 'given',
+  setup(builder) {
+    builder.onLoad({ filter: /[\\/]given\.js$/ }, () => ({ contents: 'export const given = {};' }));
+  },
+};
+
 /** Definitions by anchor, without their Markdown. @type {import('esbuild').Plugin} */
 const glossary = {
   name: 'glossary',
@@ -105,9 +113,12 @@ export default notebook(widget, words);`;
 await write('look.css', await minifyCss(lookCss(look)));
 await write('widgets.css', await minifyCss(`${themeCss(look)}\n${controls}\n${drawing}`));
 // Every page carries this one: terser makes it 4 % smaller than esbuild does.
-const host = await bundle({ entryPoints: ['src/host.js'], format: 'iife', globalName: 'shardwiseWidgets', minify: false });
-const { code } = await minify(host, { ecma: 2020, compress: { passes: 3 } });
-await write('page.html', `<script>${code}</script>\n`);
+const host = await bundle({
+  entryPoints: ['src/host.js'], format: 'iife', globalName: 'shardwiseWidgets', minify: false, plugins: [given],
+});
+const { code = '' } = await minify(host, { ecma: 2020, compress: { passes: 3 } });
+// What stands between two tags of a template is of no account.
+await write('page.html', `<script>${code.replace(/(?<=[>}])\n(?=[<$])/g, '')}</script>\n`);
 const reader = await bundle({ entryPoints: ['src/reader/index.js'], format: 'iife' });
 await write('reader.html', `<script>${reader.trim()}</script>\n`);
 await write('prerender.mjs', await bundle({ entryPoints: ['src/prerender.js'], format: 'esm', platform: 'node' }));

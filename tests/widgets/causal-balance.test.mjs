@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { widget } from '../../widgets/src/causal-balance/index.js';
 import { LAYOUTS, balance, runsOf, spell } from '../../widgets/src/causal-balance/model.js';
 import { alt, prompts } from '../../widgets/src/causal-balance/words.js';
+import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
 import { soundState } from '../../widgets/src/shared/state.js';
 
@@ -103,7 +104,7 @@ test('the address and the code make the same state', () => {
 });
 
 test('every stop of a control is a value of its field', () => {
-  for (const control of widget.controls(base)) {
+  for (const control of controlsOf(widget, base)) {
     const values = control.kind === 'range' ? control.stops : /** @type {any} */ (control).options.map((/** @type {any} */ option) => option.value);
     for (const value of values) soundState(widget, (trait) => ({ ...base, [control.name]: value })[/** @type {keyof typeof base} */ (trait)]);
   }

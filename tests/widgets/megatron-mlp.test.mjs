@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/megatron-mlp/index.js';
 import { BACKWARD, LAST, shownAt, wholeOf } from '../../widgets/src/megatron-mlp/model.js';
-import { alt, prompts } from '../../widgets/src/megatron-mlp/words.js';
+import { alt, code, prompts } from '../../widgets/src/megatron-mlp/words.js';
+import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
 import { soundState, viewOf } from '../../widgets/src/shared/state.js';
 
@@ -139,9 +140,7 @@ test('the pass is a place on the stepper', () => {
   assert.deepEqual(change(state(), 'pass', 1), { step: 6 });
   assert.deepEqual(change(state(), 'pass', 0), { step: 0 });
   assert.deepEqual(change(state(), 'devices', 4), { devices: 4 });
-  assert.deepEqual([5, 6].map((step) => widget.controls(state(2, step)).find(({ name }) => name === 'pass')), [0, 1].map((value) => ({
-    kind: 'choice', name: 'pass', label: 'Pass', value, options: [{ value: 0, text: 'forward' }, { value: 1, text: 'backward' }],
-  })));
+  assert.deepEqual([5, 6].map((step) => controlsOf(widget, state(2, step)).find(({ name }) => name === 'pass')?.value), [0, 1]);
   assert.notEqual(widget.phase?.(state(2, 5)), widget.phase?.(state(2, 6)));
 });
 
@@ -160,7 +159,7 @@ test('address, code and words', () => {
   for (const [text, message] of /** @type {[string, RegExp][]} */ ([['3', /2 values/], ['5,0', /devices must be one of 2, 3, 4/], ['2,12', /step must be a whole number from 0 to 11/]])) {
     assert.throws(() => fromAddress(widget, text), message);
   }
-  assert.equal(toCode(widget, state(3, 7)), widget.code?.(state(3, 7)));
+  assert.equal(toCode(widget, state(3, 7)), code(state(3, 7)));
   assert.equal(alt(state(3, 7)).replace('\u00a0', ' '), 'A feed-forward block on 3 devices, step 7, title 7. sentence 7');
   assert.equal(prompts.length, 3);
 });

@@ -91,8 +91,9 @@ test('no texture has the id of a control, and every texture that is used is ther
   const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
   assert.deepEqual(ids.filter((id, i) => ids.indexOf(id) < i), []);
   const patterns = [...text.matchAll(/<pattern id="([^"]*)"/g)].map(([, id]) => id);
-  assert.deepEqual([...text.matchAll(/fill="url\(#([^"]*)\)"/g)].map(([, id]) => id), patterns);
-  assert.equal(patterns.length, 4);
+  const used = [...text.matchAll(/fill="url\(#([^"]*)\)"/g)].map(([, id]) => id);
+  assert.equal(used.length, 4);
+  assert.ok(used.every((id) => patterns.includes(id)));
 });
 
 test('drawing is a pure function of the state', () => {
@@ -158,8 +159,8 @@ test('damaged recipes are not drawn', () => {
 test('all that is drawn can be asked, and the table has it', () => {
   const text = svg({ activations: 12, stage: 1 }).replaceAll('\u00a0', ' ');
   const marks = [...text.matchAll(/data-key="([^"]*)" role="img" aria-label="([^"]*)"/g)].map(([, key, said]) => [key, said]);
-  assert.deepEqual(marks.map(([key]) => key), ['ghost', 'parameters', 'gradients', 'optimizer state', 'activations', 'gpu', 'stage0', 'stage1', 'stage2', 'stage3']);
-  assert.equal(marks[3][1], 'optimizer state: 12 bytes each, split over 64, 1.41 GB of 43.4 GB');
+  assert.deepEqual(marks.map(([key]) => key), ['parameters', 'gradients', 'optimizer state', 'activations', 'gpu', 'ghost', 'stage0', 'stage1', 'stage2', 'stage3']);
+  assert.equal(marks[2][1], 'optimizer state: 12 bytes each, split over 64, 1.41 GB of 43.4 GB');
   assert.deepEqual(widget.table({ ...base, stage: 1 }).rows.map((row) => String(row[2]).replaceAll('\u00a0', ' ')), ['15 GB', '15 GB', '1.41 GB', '31.4 GB', 'none', '2', '2', '2']);
 });
 

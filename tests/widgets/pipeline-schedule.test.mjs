@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { widget } from '../../widgets/src/pipeline-schedule/index.js';
 import { END, analyse, heldAt, now, schedule } from '../../widgets/src/pipeline-schedule/model.js';
 import { alt, prompts } from '../../widgets/src/pipeline-schedule/words.js';
+import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
 import { soundState } from '../../widgets/src/shared/state.js';
 
@@ -131,7 +132,7 @@ test('whoever sees the whole sees the next whole too; one’s own is left for ou
   assert.deepEqual([yours.stages, yours.microbatches], [2, 2]);
   assert.deepEqual(widget.change?.(yours, 'policy', '1f1b'), { policy: '1f1b', stages: 2, microbatches: 2, step: END });
   assert.deepEqual(widget.change?.(yours, 'stages', 3), { policy: 'gpipe', stages: 3, microbatches: 2, step: END });
-  const offered = (/** @type {any} */ from) => /** @type {any} */ (widget.controls(from)[0]).options.map((/** @type {any} */ option) => option.text);
+  const offered = (/** @type {any} */ from) => /** @type {any} */ (controlsOf(widget, from)[0]).options.map((/** @type {any} */ option) => option.text);
   assert.deepEqual([offered(state()), offered(yours)], [['GPipe', '1F1B'], ['GPipe', '1F1B', 'Yours']]);
 });
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/ring-all-reduce/index.js';
+import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
+import { code } from '../../widgets/src/ring-all-reduce/words.js';
 import { soundState, viewOf } from '../../widgets/src/shared/state.js';
 import { bytesInAll, doneCells, gridAfter, phaseAfter, sentBy } from '../../widgets/src/ring-all-reduce/model.js';
 
@@ -86,7 +88,7 @@ test('another number of devices starts at the beginning', () => {
 test('until a kernel has recorded the new ring, the old one stands', () => {
   const read = sound({ devices: 5, step: 3, steps: run });
   assert.equal(read.steps.devices, 2);
-  assert.equal(widget.controls(read)[1].value, 2);
+  assert.equal(controlsOf(widget, read)[1].value, 2);
   assert.match(widget.say(read), /^Step 2 of 2/);
 });
 
@@ -129,8 +131,8 @@ test('a ring of the reader’s own tensors says their elements, and keeps its de
   const texts = { start: [['1 element [1]', '1 element [2]'], ['1 element [10]', '1 element [20]']], steps: [['1 element [11]', '1 element [22]'], ['1 element [22]', '1 element [11]']] };
   const own = sound({ devices: 2, step: 1, steps: { ...run, texts } });
   assert.match(widget.draw(own, { width: 640, id: 'x' }).text, /aria-label="Device 1, chunk 0: 11 = 1 \+ 10, finished; 1 element \[11\]; 4.B"/);
-  assert.deepEqual(widget.controls(own).map(({ name }) => name), ['step']);
-  assert.equal(widget.code?.(own), 'RingAllReduce.from_tensors(tensors, step=1)');
+  assert.deepEqual(controlsOf(widget, own).map(({ name }) => name), ['step']);
+  assert.equal(code(own), 'RingAllReduce.from_tensors(tensors, step=1)');
   assert.throws(() => sound({ devices: 3, step: 1, steps: { ...run, texts } }), /devices must be 2, one for each tensor/);
 });
 

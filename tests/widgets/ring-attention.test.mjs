@@ -4,6 +4,7 @@ import { LAYOUTS } from '../../widgets/src/causal-balance/model.js';
 import { widget } from '../../widgets/src/ring-attention/index.js';
 import { kindOf, lastPosition, pairsIn, sentBy, shares, stepOf } from '../../widgets/src/ring-attention/model.js';
 import { alt, prompts } from '../../widgets/src/ring-attention/words.js';
+import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
 import { soundState } from '../../widgets/src/shared/state.js';
 
@@ -191,7 +192,7 @@ test('a page shows the run that belongs to its controls; until a kernel has reco
   assert.equal(widget.derive?.({ ...asks, runs }).steps, runs['3,1,zigzag']);
   assert.equal(widget.derive?.(asks).steps, asks.steps);
   assert.match(widget.say(asks), /^Step 2 of 2/);
-  assert.equal(widget.controls(asks).at(-1)?.value, 2);
+  assert.equal(controlsOf(widget, asks).at(-1)?.value, 2);
   assert.deepEqual(widget.change?.(asks, 'devices', 5), { devices: 5, step: 0 });
   assert.deepEqual(widget.change?.(asks, 'causal', false), { causal: false });
 });

@@ -184,8 +184,8 @@ def test_the_readers_own_tensors_are_shown(dtype: torch.dtype) -> None:
     assert all(tensor.grad is None and not tensor.requires_grad for tensor in (x, up, down))
     code = node(
         """
-        import { widget } from './megatron-mlp/index.js';
-        const output = input.map((run) => widget.code({ run, devices: 4, step: 5 }));
+        import { code } from './megatron-mlp/words.js';
+        const output = input.map((run) => code({ run, devices: 4, step: 5 }));
         """,
         [run, example_runs()["4"]],
     )

@@ -78,6 +78,8 @@ export function mount(figure, shared, width) {
   const root = /** @type {HTMLElement | null} */ (figure.querySelector('.sw-root'));
   if (!widget || !root) throw new Error(`there is no widget ${figure.dataset.widget}`);
   const model = shared ?? pageModel(JSON.parse(figure.querySelector('script[type="application/json"]')?.textContent ?? ''));
+  const given = JSON.parse(figure.querySelector('.sw-given')?.textContent ?? '');
+  Object.assign(widget, Object.assign(widget.given, given));
   lives.get(figure)?.();
   const control = new AbortController();
   const key = addressKey(figure, widget.addressKey);

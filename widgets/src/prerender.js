@@ -20,6 +20,7 @@ import { widget as MegatronMLP } from './megatron-mlp/index.js';
 import * as megatronMLP from './megatron-mlp/words.js';
 import { widget as TensorParallelCost } from './tensor-parallel-cost/index.js';
 import * as tensorParallelCost from './tensor-parallel-cost/words.js';
+import { defs } from './shared/defs.js';
 import { frame } from './shared/frame.js';
 import { FRAME_WIDTH } from './shared/mount.js';
 import { soundState, viewOf } from './shared/state.js';
@@ -38,10 +39,10 @@ const WIDGETS = {
   TensorParallelCost: [TensorParallelCost, tensorParallelCost],
 };
 
-/** An image stands alone: it brings its style, in the light colours. @param {string} svg */
-function standalone(svg) {
+/** An image stands alone: it brings its style, in the light colours, and what it refers to. @param {string} svg @param {string} id */
+function standalone(svg, id) {
   const css = style.replace(/var\(--sw-[a-z-]+, (#[0-9a-f]{6})\)/g, '$1').replace(/\s+/g, ' ');
-  return svg.replace('role="group"', 'role="img"').replace('>', ` xmlns="http://www.w3.org/2000/svg"><style>${css}</style>`);
+  return svg.replace('role="group"', 'role="img"').replace('>', ` xmlns="http://www.w3.org/2000/svg"><style>${css}</style>${defs(id)}`);
 }
 
 /** @param {{ widget: string, state: Record<string, unknown>, id: string }} job */
@@ -50,9 +51,10 @@ function prerender({ widget: name, state: traits, id }) {
   const state = soundState(widget, (trait) => traits[trait]);
   return {
     title: widget.title,
-    // A blank line would end a block of raw HTML for other readers of markdown.
-    html: frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n'),
-    svg: standalone(viewOf(widget, state, { id: 'frame', width: FRAME_WIDTH }).drawing),
+    // A blank line would end a block of raw HTML for other readers of markdown, and "<" may end a script element.
+    html: `${frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n')}
+<script type="application/json" class="sw-given">${JSON.stringify(widget.given).replaceAll('<', '\\u003c')}</script>`,
+    svg: standalone(viewOf(widget, state, { id: 'frame', width: FRAME_WIDTH }).drawing, 'frame'),
     alt: words.alt(state),
   };
 }

@@ -2,8 +2,9 @@
 // beside them the three layouts at one scale.
 import { ask } from '../shared/ask.js';
 import { plural, whole } from '../shared/format.js';
-import { open, texture, textures, textWidth, write } from '../shared/svg.js';
+import { open, texture, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
+import { given } from './given.js';
 import { LAYOUTS, balance, lastOf, spell } from './model.js';
 import { LARGE, MUTED, STRONG, TEXT, key } from './legend.js';
 
@@ -37,9 +38,8 @@ function draw(state, { width, id }) {
   const right = narrow ? width : width - SIDE - 24;
   const [pitch, bar] = columns(right, devices);
   const name = `${most > mean ? 'mean' : 'each'} ${whole(mean)}`;
-  const idle = markup`fill="${texture(id, 'idle')}"`;
-  return markup`${open(width, height, 'Causal pairs by device')}${textures(id, ['idle'])}
-${write(0, 24, LARGE, markup`${times(own.slowdown)} <tspan class="sw-body">slow-down</tspan>`)}
+  const idle = texture(id, 'idle');
+  return markup`${open(width, height, 'Causal pairs by device')}${write(0, 24, LARGE, markup`${times(own.slowdown)} <tspan class="sw-body">slow-down</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, STRONG, most > mean ? `most ÷ least ${times(own.imbalance)}` : '✓ exactly even', !narrow && 'end')}
 ${key(0, top - 44, markup`class="sw-fill-parameters"`, 'pairs computed')}${key(148, top - 44, idle, 'waiting')}
 ${work.map((pairs, device) => {
@@ -70,7 +70,7 @@ function aboutWork({ runs, work, most }, device) {
 const held = (runs, x, y, width, unit) => runs.map((run) => {
   const stride = run[2] * unit;
   const dash = Math.max(unit, Math.min(1.5, stride / 2));
-  return markup`<path d="M${x + width / 2} ${y + run[0] * unit}V${y + (lastOf(run) + 1) * unit}" stroke-width="${width}" stroke-dasharray="${run[2] > 1 ? `${dash} ${stride - dash}` : 'none'}" class="sw-stroke-parameters"/>`;
+  return markup`<path d="M${x + width / 2} ${y + run[0] * unit}V${y + (lastOf(run) + 1) * unit}" stroke-width="${width}" stroke-dasharray="${run[2] > 1 ? `${dash} ${stride - dash}` : 'none'}" fill="none" class="sw-stroke-parameters"/>`;
 });
 
 /** One layout in small. @param {string} layout @param {Balance} own @param {boolean} chosen @param {(pairs: number) => number} tall @param {number[]} place */
@@ -96,20 +96,8 @@ function say(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'CausalBalance',
-  className: 'sw-balance',
-  title: 'Causal work by device',
-  addressKey: 'balance',
-  fields: {
-    devices: { kind: 'whole', least: 2, most: 32 },
-    block: { kind: 'whole', least: 1, most: 256 },
-    layout: { kind: 'one', of: LAYOUTS },
-  },
-  controls: ({ devices, block, layout }) => [
-    { kind: 'range', name: 'devices', label: 'Devices', stops: Array.from({ length: 31 }, (_, i) => i + 2), value: devices, text: `${devices}` },
-    { kind: 'range', name: 'block', label: 'Tokens each', stops: [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256], value: block, text: `${block}` },
-    { kind: 'choice', name: 'layout', label: 'Layout', value: layout, options: LAYOUTS.map((value) => ({ value, text: value })) },
-  ],
+  ...given,
+  given,
   draw,
   say,
   table(state) {

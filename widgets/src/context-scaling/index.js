@@ -1,12 +1,10 @@
 // Context against devices: what one device holds of the sequence, how long that makes it, and what it costs in time.
 import { ask } from '../shared/ask.js';
 import { compact, digits, formatBytes, plural, whole } from '../shared/format.js';
-import { open, swatch, texture, textures, ticks, write } from '../shared/svg.js';
+import { open, swatch, texture, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import {
-  DEVICES, HEADS, HEAD_SIZES, LAYERS, MAX_DEVICES, MAX_HEADS, MAX_LAYERS, MAX_MEMORY, MEMORIES, block, checkHardware, divisors,
-  hidingBlock, link, parts, seconds, tokenBytes,
-} from './model.js';
+import { given } from './given.js';
+import { DEVICES, MAX_DEVICES, block, checkHardware, divisors, hidingBlock, link, parts, seconds, tokenBytes } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {{ x: (devices: number) => number, width: number, narrow: boolean, id: string, shown: number[] }} Place */
@@ -49,7 +47,6 @@ function draw(state, { width, id }) {
   const shown = [...new Set([1, 8, 16, 24, 32, 40, 48, 56, 64, state.devices])];
   const place = { x, width, narrow, id, shown };
   return markup`${open(width, height, 'Context and time by devices')}
-${textures(id, [...Object.values(PARTS).map(([role]) => role), 'idle'])}
 ${write(0, 24, 'large sw-fill-text', markup`${compact(state.devices * block(state))} tokens<tspan class="sw-body" dx="6">on ${narrow ? state.devices : plural(state.devices, 'device')}</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 48 : 24, 'body sw-strong sw-fill-text', verdict(state), !narrow && 'end')}
 ${holds(state, top, place)}${context(state, first, place)}${time(state, second, place)}
@@ -77,7 +74,7 @@ ${kinds.map(([kind, bytes]) => {
     const [role, , name, what] = PARTS[kind];
     const [left, wide] = [at, tokens && (width * bytes) / each];
     at += wide;
-    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" fill="${texture(id, role)}" class="sw-context-part" ${ask(`${name}, ${what}: ${whole(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${whole(tokens)}`, kind)}/>`;
+    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" ${texture(id, role)} class="sw-context-part" ${ask(`${name}, ${what}: ${whole(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${whole(tokens)}`, kind)}/>`;
   })}
 ${legend(kinds.map(([kind, bytes]) => [...PARTS[kind].slice(0, 3), formatBytes(bytes * tokens)]), y + 44, place)}`;
 }
@@ -124,7 +121,7 @@ ${panel({
     y, end, gap, step: unitOf(end)[0], write: duration,
     head: [`A layer on each${narrow ? '' : ` ${state.hardware[0]}`}`, duration(now[0] + now[2])],
     lines: [
-      line([...waited, ...compute.toReversed()], markup`fill="${texture(id, 'idle')}"`),
+      line([...waited, ...compute.toReversed()], texture(id, 'idle')),
       line(sent, markup`class="sw-context-line sw-context-sent sw-stroke-communication"`),
       line(compute, markup`class="sw-context-line sw-stroke-parameters"`),
     ],
@@ -145,36 +142,17 @@ function say(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'ContextScaling',
-  className: 'sw-context',
-  title: 'Context scaling',
-  addressKey: 'context',
-  fields: {
-    devices: { kind: 'whole', least: 1, most: MAX_DEVICES },
-    memory: { kind: 'number', least: 0, most: MAX_MEMORY },
-    heads: { kind: 'whole', least: 1, most: MAX_HEADS },
-    kv_heads: { kind: 'whole', least: 1, most: MAX_HEADS },
-    head_size: { kind: 'one', of: HEAD_SIZES },
-    layers: { kind: 'whole', least: 0, most: MAX_LAYERS },
-  },
-  data: ['hardware'],
+  ...given,
+  given,
   check(state) {
     checkHardware(state);
     if (state.heads % state.kv_heads) throw new Error(`kv_heads must divide the ${state.heads} heads, not be ${state.kv_heads}`);
   },
-  controls: (state) => [
-    ...[
-      { name: 'devices', label: 'Devices', stops: DEVICES },
-      { name: 'memory', label: 'Memory of each', stops: MEMORIES, text: formatBytes(state.memory * 1e9) },
-      { name: 'heads', label: 'Heads', stops: HEADS },
-      { name: 'kv_heads', label: 'KV heads', stops: divisors(state.heads) },
-      { name: 'layers', label: 'Layers kept', stops: LAYERS, ...(!state.layers && { text: 'none' }) },
-    ].map((range) => {
-      const value = /** @type {any} */ (state)[range.name];
-      return { kind: /** @type {const} */ ('range'), value, text: String(value), ...range };
-    }),
-    { kind: 'choice', name: 'head_size', label: 'Head size', value: state.head_size, options: HEAD_SIZES.map((value) => ({ value, text: String(value) })) },
-  ],
+  show: ({ memory, heads, layers }) => ({
+    memory: { text: formatBytes(memory * 1e9) },
+    kv_heads: { stops: divisors(heads) },
+    ...(!layers && { layers: { text: 'none' } }),
+  }),
   change: ({ kv_heads: kv }, name, value) => (name === 'heads' ? { heads: value, kv_heads: divisors(value).findLast((k) => k <= kv) } : { [name]: value }),
   draw,
   say,

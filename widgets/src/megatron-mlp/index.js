@@ -2,9 +2,10 @@
 // where there is no room, down.
 import { ask } from '../shared/ask.js';
 import { formatBytes } from '../shared/format.js';
-import { swatch, texture, textures, write } from '../shared/svg.js';
+import { swatch, texture, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import { BACKWARD, DEVICES, LAST, checkRun, shownAt, wholeOf } from './model.js';
+import { given } from './given.js';
+import { BACKWARD, LAST, checkRun, shownAt, wholeOf } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {import('./model.js').Tensor} Tensor */
@@ -66,7 +67,7 @@ function drawTensor({ run, step }, { stops, lane, xy }, id, index, one, device) 
   const what = `${device < 0 ? 'Every device' : `Device ${i}`}: ${one.name} = ${one.formula}, rows ${row} to ${row + rows - 1} and columns ${column} to ` +
     `${column + columns - 1} of ${allRows}×${allColumns}, ${formatBytes(rows * columns * run.itemsize)}; ${done ? `first element ${one.first[i]}` : `made in step ${one.step}`}.`;
   return markup`<g ${ask(what, `${index},${device}`)} class="${step === one.step && 'sw-mlp-new'}">${rect([left, top, wide, tall], 'line sw-stroke-rule')}
-${rect([left + column * right, top + row * down, columns * right, rows * down], `stroke-${step === one.step ? 'text' : done ? one.role : 'muted'}`, markup`fill="${done ? texture(id, one.role) : 'transparent'}"`)}</g>`;
+${rect([left + column * right, top + row * down, columns * right, rows * down], `stroke-${step === one.step ? 'text' : done ? one.role : 'muted'}`, done ? texture(id, one.role) : markup`fill="transparent"`)}</g>`;
 }
 
 /** f or g: a bar over all lanes; where it adds, what each device holds has come around the ring.
@@ -94,7 +95,6 @@ function draw(state, { width, id, from: before }) {
   const bytes = sent.reduce((sum, each) => sum + each) / devices;
   const lanes = [...Array(devices).keys()];
   return markup`<svg class="sw-svg ${before !== undefined && 'sw-mlp-moving'}" ${from(xy(back ? 16 : -16, 0))} viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${title}">
-${textures(id, LEGEND)}
 ${write(0, 18, STRONG, title)}${write(flat ? width : 0, flat ? 18 : 42, SMALL, bytes ? `each device sends ${formatBytes(bytes)}` : 'nothing is sent', flat && 'end')}
 ${stops.map(({ one, middle, end }, i) => {
     const [x, y] = flat ? [middle, 52] : [0, middle];
@@ -116,19 +116,11 @@ ${LEGEND.map((role, i) => {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'MegatronMLP',
-  className: 'sw-mlp',
-  title: 'Megatron MLP',
-  addressKey: 'mlp',
-  fields: { devices: { kind: 'one', of: DEVICES }, step: { kind: 'whole', least: 0, most: LAST } },
-  data: ['steps'],
+  ...given,
+  given,
   derive: (state) => ({ ...state, run: state.steps?.[state.devices] }),
   check: ({ run }) => checkRun(run),
-  controls: (state) => [
-    { kind: 'choice', name: 'devices', label: 'Devices', value: state.devices, options: DEVICES.map((n) => ({ value: n, text: `${n}` })) },
-    { kind: 'choice', name: 'pass', label: 'Pass', value: isBack(state), options: ['forward', 'backward'].map((text, value) => ({ value, text })) },
-    { kind: 'stepper', name: 'step', label: 'Step', value: state.step, last: LAST, text: `${state.step} of ${LAST}` },
-  ],
+  show: (state) => ({ pass: { value: isBack(state) }, step: { text: `${state.step} of ${LAST}` } }),
   change: (_, name, value) => (name === 'pass' ? { step: value * BACKWARD } : { [name]: value }),
   draw,
   say: ({ run, step }) => `${run.steps[step].says}`,
@@ -140,5 +132,4 @@ export const widget = {
       `${name} = ${formula}`, step, ...[[...new Set(parts.map(shapeOf))], first, run.steps[step].sent].map((all) => all.join(', ')),
     ]),
   }),
-  code: ({ run, devices, step }) => `MegatronMLP${run.own ? '.from_weights(x, A, B, num_' : '('}devices=${devices}, step=${step})`,
 };

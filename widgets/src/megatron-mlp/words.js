@@ -10,3 +10,6 @@ export const prompts = [
 /** @param {import('./model.js').State} state */
 export const alt = ({ run, step, devices }) =>
   `A feed-forward block on ${plural(devices, 'device')}, step ${step}, ${run.steps[step].title}. ${run.steps[step].says}`;
+
+/** @param {import('./model.js').State} state */
+export const code = ({ run, devices, step }) => `MegatronMLP${run.own ? '.from_weights(x, A, B, num_' : '('}devices=${devices}, step=${step})`;

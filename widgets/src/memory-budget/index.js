@@ -1,12 +1,10 @@
 // The memory of one device: a stacked bar over the ghost of plain data parallelism, against one GPU.
 import { ask } from '../shared/ask.js';
 import { formatBytes, formatCount, plural, whole } from '../shared/format.js';
-import { open, swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
+import { open, swatch, texture, textWidth, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import {
-  ACTIVATIONS, DEVICES, GPUS, LARGEST_GPU, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, RECIPES, STAGES,
-  amounts, fewestDevices, fits, isSplit, recipeOf,
-} from './model.js';
+import { given } from './given.js';
+import { STAGES, amounts, fewestDevices, fits, isSplit, recipeOf } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 
@@ -56,17 +54,16 @@ function draw(state, { width, id }) {
   const before = x(gpu) + textWidth(line, 15) > width;
   let at = 0;
   return markup`${open(width, stages + 72, 'Memory of one device')}
-${textures(id, list.map(({ role }) => role))}
 <text x="0" y="24" class="sw-large sw-fill-text">${formatBytes(total)}<tspan class="sw-body" dx="6">on each device</tspan></text>
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', verdict(state), narrow ? false : 'end')}
-${ghostBar(ghost, x(ghost), ghost > end, top, width)}
 ${list.map(({ role, letter, name, how, bytes }) => {
     const [left, right] = [x(at), x((at += bytes))];
-    return markup`<g ${ask(`${name}: ${how}, ${formatBytes(bytes)} of ${formatBytes(total)}`, name)}><rect x="${left}" y="${top}" width="${Math.max(right - left, 0.5)}" height="${BAR}" fill="${texture(id, role)}" class="sw-memory-part"/>
+    return markup`<g ${ask(`${name}: ${how}, ${formatBytes(bytes)} of ${formatBytes(total)}`, name)}><rect x="${left}" y="${top}" width="${Math.max(right - left, 0.5)}" height="${BAR}" ${texture(id, role)} class="sw-memory-part"/>
 ${right - left >= 32 && swatch(role, letter, left + 6, top + BAR / 2 - 10)}</g>`;
   })}
 <g ${ask(`What one GPU holds: ${line}; ${verdict(state)}`, 'gpu')}><path d="M${x(gpu)} ${top - 40}V${axis}" class="sw-memory-gpu sw-stroke-text"/>
 ${write(x(gpu) + (before ? -6 : 6), top - 30, 'small sw-strong sw-fill-text', line, before && 'end')}</g>
+${ghostBar(ghost, x(ghost), ghost > end, top, width)}
 <path d="M0 ${axis}H${width}" class="sw-line sw-stroke-rule"/>
 ${ticks(end, narrow ? 4 : 8).map((bytes) => markup`<path d="M${x(bytes)} ${axis}v4" class="sw-line sw-stroke-rule"/>
 ${x(bytes) < width - 32 && write(x(bytes), axis + 18, 'small sw-fill-muted', bytes ? formatBytes(bytes) : '0', bytes ? 'middle' : false)}`)}
@@ -93,7 +90,7 @@ function ghostBar(ghost, right, torn, top, width) {
   const third = (BAR + 8) / 3;
   const edge = torn ? `m0-${BAR + 8}-5 ${third} 6 ${third}-5 ${third}` : 'z';
   return markup`<g ${ask(`At ${text}, everything on every device`, 'ghost')}><path d="M${right} ${top - 4}H.75V${top + BAR + 4}H${right}${edge}" class="sw-memory-ghost sw-stroke-muted"/>
-${write(right, top - 10, 'small sw-fill-muted', (torn ? '→ ' : '') + text, right > width / 2 ? 'end' : false)}</g>`;
+${write(right, top - 10, 'small sw-halo sw-fill-muted', (torn ? '→ ' : '') + text, right > width / 2 ? 'end' : false)}</g>`;
 }
 
 /** @param {State} state */
@@ -106,31 +103,18 @@ function say(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'MemoryBudget',
-  className: 'sw-memory',
-  title: 'Memory budget',
-  addressKey: 'memory',
-  fields: {
-    params: { kind: 'whole', least: MIN_PARAMS, most: MAX_PARAMS },
-    devices: { kind: 'whole', least: 1, most: MAX_DEVICES },
-    stage: { kind: 'one', of: STAGES },
-    gpu: { kind: 'one', of: GPUS },
-    recipe: { kind: 'one', of: RECIPES },
-    activations: { kind: 'number', least: 0, most: LARGEST_GPU },
-  },
-  data: ['recipes'],
+  ...given,
+  given,
   check: recipeOf,
-  controls: (state) => [
-    { kind: 'range', name: 'params', label: 'Parameters', stops: PARAMS, value: state.params, text: formatCount(state.params) },
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: state.devices, text: whole(state.devices) },
-    { kind: 'choice', name: 'stage', label: 'ZeRO stage', value: state.stage, options: STAGES.map((stage) => ({ value: stage, text: `${stage}` })) },
-    { kind: 'select', name: 'gpu', label: 'GPU memory', value: state.gpu, options: GPUS.map((gb) => ({ value: gb, text: `${gb} GB` })) },
-    {
-      kind: 'select', name: 'recipe', wide: true, label: 'Bytes per parameter', value: state.recipe,
-      options: state.recipes.map(({ name, params, grads, optimizer, description }) => ({ value: name, text: `${params + grads + optimizer} = ${name}: ${description}` })),
+  show: ({ params, activations, recipes }) => ({
+    params: { text: formatCount(params) },
+    activations: { text: `${whole(activations)} GB` },
+    recipe: {
+      options: recipes.map((recipe) => ({
+        value: recipe.name, text: `${recipe.params + recipe.grads + recipe.optimizer} = ${recipe.name}: ${recipe.description}`,
+      })),
     },
-    { kind: 'range', name: 'activations', label: 'Activations', stops: ACTIVATIONS, value: state.activations, text: `${whole(state.activations)} GB` },
-  ],
+  }),
   draw,
   say,
   table: (state) => ({

@@ -1,10 +1,11 @@
 // The bubble of a pipeline over the number of micro-batches: the time of one device as a bar, and both definitions
 // as curves over a logarithmic axis, with the chosen point, M = 4P and the target marked on them.
 import { ask } from '../shared/ask.js';
-import { digits, plural, whole } from '../shared/format.js';
-import { open, texture, textures, textWidth, write } from '../shared/svg.js';
+import { percent, plural, whole } from '../shared/format.js';
+import { open, texture, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import { MAX_MICROBATCHES, MAX_STAGES, STAGES, TARGETS, fewest, microbatchStops, ofIdeal, ofTotal } from './model.js';
+import { given } from './given.js';
+import { MAX_MICROBATCHES, fewest, microbatchStops, ofIdeal, ofTotal } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {'total' | 'ideal' | 'four' | 'target'} Key */
@@ -14,7 +15,6 @@ const MUTED = 'small sw-number sw-fill-muted';
 const POWERS = Array.from({ length: Math.log2(MAX_MICROBATCHES) + 1 }, (_, i) => 2 ** i);
 const CURVES = { total: ofTotal, ideal: ofIdeal };
 
-const percent = (/** @type {number} */ share) => `${digits(100 * share)}\u00a0%`;
 const microbatchCount = (/** @type {number} */ count) => plural(count, 'micro-batch', 'micro-batches');
 
 /** What the marked places say: name, formula, number. @param {State} state @returns {Record<Key, string[]>} */
@@ -39,7 +39,6 @@ function draw(state, { width, id }) {
   const rows = top + tall + 64;
   const place = layout(width, narrow, top, tall);
   return markup`${open(width, rows + 112, 'Bubble by micro-batches')}
-${textures(id, ['parameters', 'gradients', 'idle'])}
 ${write(0, 24, 'large sw-number sw-fill-text', markup`${known.total[2]} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-strong sw-fill-text', `${plural(state.stages, 'stage')}, M = ${state.microbatches}`, !narrow && 'end')}
 ${device(state, id, bar, width)}
@@ -66,7 +65,7 @@ function device({ stages: p, microbatches: m }, id, y, width) {
   return /** @type {[string, number, string][]} */ ([['parameters', m, 'F'], ['idle', 2 * (p - 1), 'idle'], ['gradients', m, 'B']]).map(([role, slots, word]) => {
     const [left, wide, text] = [at, (slots * width) / all, `${slots} ${word}`];
     at += wide;
-    return slots > 0 && markup`<g ${ask(`Device 0: ${text}, of ${all} slots in all.`, word)}><rect x="${left}" y="${y}" width="${Math.max(1, wide - 1.5)}" height="32" rx="${Math.min(4, wide / 5)}" fill="${texture(id, role)}"/>
+    return slots > 0 && markup`<g ${ask(`Device 0: ${text}, of ${all} slots in all.`, word)}><rect x="${left}" y="${y}" width="${Math.max(1, wide - 1.5)}" height="32" rx="${Math.min(4, wide / 5)}" ${texture(id, role)}/>
 ${textWidth(text, SMALL) < wide - 12 && write(left + wide / 2, y + 21, `small sw-number sw-bubble-word sw-on-${role} sw-stroke-${role}`, text, 'middle')}</g>`;
   });
 }
@@ -145,20 +144,9 @@ function say(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'PipelineBubble',
-  className: 'sw-bubble',
-  title: 'Pipeline bubble',
-  addressKey: 'bubble',
-  fields: {
-    stages: { kind: 'whole', least: 1, most: MAX_STAGES },
-    microbatches: { kind: 'whole', least: 1, most: MAX_MICROBATCHES },
-    target: { kind: 'one', of: TARGETS },
-  },
-  controls: (state) => [
-    { kind: 'range', name: 'stages', label: 'Stages P', stops: STAGES, value: state.stages, text: `${state.stages}` },
-    { kind: 'range', name: 'microbatches', label: 'Micro-batches M', stops: microbatchStops(state), value: state.microbatches, text: `${state.microbatches}` },
-    { kind: 'select', name: 'target', label: 'Bubble of at most', value: state.target, options: TARGETS.map((target) => ({ value: target, text: percent(target) })) },
-  ],
+  ...given,
+  given,
+  show: (state) => ({ microbatches: { stops: microbatchStops(state) } }),
   draw,
   say,
   table: ({ stages: p, microbatches: m, target }) => ({

@@ -2,20 +2,17 @@
 // same axis. Cells stand in time order, so that a cell is painted over those that it waits for.
 import { ask } from '../shared/ask.js';
 import { plural } from '../shared/format.js';
-import { arrowHead, open, swatch, texture, textures, textWidth, ticks, write } from '../shared/svg.js';
+import { open, swatch, texture, textWidth, ticks, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import { END, MAX_MICROBATCHES, MAX_STAGES, OWN, POLICIES, derive, heldAt, now } from './model.js';
+import { given } from './given.js';
+import { END, NAMES, OWN, POLICIES, derive, heldAt, now } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {import('./model.js').Cell} Cell */
 /** @typedef {import('./model.js').Run} Run */
 /** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
 
-const NAMES = { gpipe: 'GPipe', '1f1b': '1F1B', [OWN]: 'Yours' };
 const KINDS = { F: ['parameters', 'Forward'], B: ['gradients', 'Backward'] };
-const COSTS = [1, 1.5, 2, 3];
-const STAGES = Array.from({ length: MAX_STAGES }, (_, i) => i + 1);
-const MICROBATCHES = Array.from({ length: MAX_MICROBATCHES }, (_, i) => i + 1).filter((count) => count <= 16 || count % 4 === 0);
 const [GAP, SMALL, TINY] = [4, 14.17, 11.81];
 const MUTED = 'small sw-number sw-fill-muted';
 const NUMBER = 'small sw-number sw-fill-text';
@@ -59,13 +56,11 @@ function draw(state, { width, id, from }) {
   const before = from === undefined ? time : now({ ...state, step: from });
   const view = { place, time, before };
   return markup`${open(width, bottom + 4, 'Devices by time', '', markup`style="--head:url(#${id}-head)"`)}
-${textures(id, ['parameters', 'gradients', 'activations', 'idle'])}
-${arrowHead(id)}
 ${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)} <tspan class="sw-body">of the time idle</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-number sw-strong sw-fill-text', `makespan ${number(run.makespan)}`, !narrow && 'end')}
 ${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}
 ${run.rows.map((_, stage) => markup`${track(stage, y(stage), place)}
-${run.gaps[stage].filter(([start]) => start < time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(Math.min(stop, time)) - x(start)}" height="${place.row}" fill="${texture(id, 'idle')}"/>`)}
+${run.gaps[stage].filter(([start]) => start < time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(Math.min(stop, time)) - x(start)}" height="${place.row}" ${texture(id, 'idle')}/>`)}
 <g ${ask(`Device ${stage} idles ${number(run.idle[stage])} of ${number(run.makespan)}.`, `p${stage}`)}>${write(width, y(stage) + place.base, NUMBER, percent(run.idle[stage] / run.makespan, 0), 'end')}</g>`)}
 ${run.cells.filter((cell) => cell.start < time || cell.end <= time).map((cell) => drawCell(cell, run, view))}
 ${timeAxis(run.makespan, place)}
@@ -100,7 +95,7 @@ function drawCell(cell, run, { place: { id, narrow, x, y, row, base }, time, bef
   const name = end <= time && shortName(cell, run, full, narrow);
   const mark = markup`class="sw-schedule-cell${grown < 1 && ' sw-schedule-new'}"${grown < 1 && markup` style="--from:${grown}"`} ${ask(
     `${word} of micro-batch ${microbatch} on device ${stage}, ${span(start, end)}. It needs ${needs(cell)}. The device holds ${microbatchCount(count)}${op === 'B' ? `, then ${count - 1}` : ''}.`, `${label(cell)}-${stage}`)}`;
-  const box = (/** @type {unknown} */ extra) => markup`<rect ${extra} x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" fill="${texture(id, role)}"/>`;
+  const box = (/** @type {unknown} */ extra) => markup`<rect ${extra} x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" ${texture(id, role)}/>`;
   // A group where there is a name to hold, and no more: the largest schedules have a thousand of these.
   return markup`${name ? markup`<g ${mark}>${box('')}${write(left + full / 2, top + base, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role} sw-stroke-${role}`, name, 'middle')}</g>` : box(mark)}
 ${message && markup`<path class="sw-schedule-needs" d="${cell.needs.map((need) => `M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}M${x(message.end) - inset} ${y(message.stage) + height}L${left + inset} ${top + height}"/>`}`;
@@ -127,7 +122,7 @@ function held({ rows, peaks, microbatches }, stage, { place, time, before }) {
   const level = (/** @type {number} */ count) => bottom - (count / microbatches) * row;
   const changes = rows[stage].map(({ op, start, end, held: count }) => (op === 'F' ? [start, count] : [end, count - 1]));
   /** @param {number} from @param {number} to @param {unknown} [moves] */
-  const area = (from, to, moves) => markup`<path d="M${x(from)} ${bottom}V${level(changes.findLast(([at]) => at <= from)?.[1] ?? 0)}${changes.filter(([at]) => at > from && at < to).map(([at, count]) => `H${x(at)}V${level(count)}`)}H${x(to)}V${bottom}z" fill="${texture(id, 'activations')}"${moves}/>`;
+  const area = (from, to, moves) => markup`<path d="M${x(from)} ${bottom}V${level(changes.findLast(([at]) => at <= from)?.[1] ?? 0)}${changes.filter(([at]) => at > from && at < to).map(([at, count]) => `H${x(at)}V${level(count)}`)}H${x(to)}V${bottom}z" ${texture(id, 'activations')}${moves}/>`;
   const first = rows[stage].find((cell) => cell.held === peaks[stage])?.start;
   return markup`${track(stage, top, place)}
 <g ${ask(`Device ${stage} holds activations of ${microbatchCount(heldAt(rows[stage], time))} at time ${number(time)}, and of at most ${peaks[stage]}, from time ${number(first ?? 0)}.`, `h${stage}`)}>${area(0, before)}${time > before && area(before, time, markup` class="sw-schedule-new" style="--from:0"`)}${write(width, top + base, `${NUMBER} sw-strong`, peaks[stage], 'end')}</g>`;
@@ -164,33 +159,13 @@ function table({ run }) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'PipelineSchedule',
-  className: 'sw-schedule',
-  title: 'Pipeline schedule',
-  addressKey: 'schedule',
-  fields: {
-    policy: { kind: 'one', of: POLICIES },
-    stages: { kind: 'whole', least: 1, most: MAX_STAGES },
-    microbatches: { kind: 'whole', least: 1, most: MAX_MICROBATCHES },
-    backward_cost: { kind: 'one', of: COSTS },
-    step: { kind: 'whole', least: 0, most: END },
-  },
-  data: ['cells'],
+  ...given,
+  given,
   derive,
-  controls(state) {
-    const { policy, stages, microbatches, backward_cost, step, run, cells } = state;
-    const last = run.times.length;
-    return [
-      {
-        kind: 'choice', name: 'policy', label: 'Schedule', value: policy,
-        options: Object.entries(NAMES).filter(([value]) => value !== OWN || cells?.length).map(([value, text]) => ({ value, text })),
-      },
-      { kind: 'range', name: 'stages', label: 'Stages', stops: STAGES, value: stages, text: String(stages) },
-      { kind: 'range', name: 'microbatches', label: 'Micro-batches', stops: MICROBATCHES, value: microbatches, text: String(microbatches) },
-      { kind: 'choice', name: 'backward_cost', label: 'Backward takes', value: backward_cost, options: COSTS.map((cost) => ({ value: cost, text: `${cost}×` })) },
-      { kind: 'stepper', name: 'step', label: 'Time', value: step, last, text: `${number(now(state))} of ${number(run.makespan)}` },
-    ];
-  },
+  show: (state) => ({
+    policy: { options: given.controls[0].options.slice(0, state.cells?.length ? 3 : 2) },
+    step: { last: state.run.times.length, text: `${number(now(state))} of ${number(state.run.makespan)}` },
+  }),
   // Whoever sees a whole schedule sees the next one whole too. One's own has no other size: for that, ours comes in.
   change({ policy, stages, microbatches, step, run }, name, value) {
     if (name === 'step') return { step: value };

@@ -44,6 +44,8 @@ const ORDERS = {
   },
 };
 export const POLICIES = [...Object.keys(ORDERS), OWN];
+export const NAMES = { gpipe: 'GPipe', '1f1b': '1F1B', [OWN]: 'Yours' };
+export const COSTS = [1, 1.5, 2, 3];
 
 /** The names by which cells know each other. @param {string} op @param {number} stage @param {number} microbatch */
 const key = (op, stage, microbatch) => `${op}${microbatch}-${stage}`;

@@ -1,6 +1,8 @@
 // What stands around the drawing.
+import { toCode } from '../shared/fields.js';
 import { plural } from '../shared/format.js';
-import { now } from './model.js';
+import { widget } from './index.js';
+import { OWN, now } from './model.js';
 
 export const prompts = [
   'Change from GPipe to 1F1B and back. What stays the same, and what does not?',
@@ -17,3 +19,6 @@ export const alt = (state) => {
   });
   return `Pipeline schedule of ${plural(stages, 'stage')} and ${plural(run.microbatches, 'micro-batch', 'micro-batches')} up to time ${now(state)} of ${run.makespan}: ${devices.join('; ')}`;
 };
+
+/** @param {import('./model.js').State} state */
+export const code = (state) => (state.policy === OWN ? `PipelineSchedule.from_schedule(cells, step=${state.step})` : toCode(widget, state));

@@ -2,9 +2,10 @@
 // its column to the row below, or from the last row around to the first.
 import { ask } from '../shared/ask.js';
 import { formatBytes } from '../shared/format.js';
-import { arrowHead, open, sizeFor, texture, textures, textWidth, write } from '../shared/svg.js';
+import { open, sizeFor, texture, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import { DEVICES, MAX_DEVICES, MIN_DEVICES, bytesInAll, doneCells, gridAfter, isRun, lastStep, phaseAfter, sentBy } from './model.js';
+import { given } from './given.js';
+import { bytesInAll, doneCells, gridAfter, isRun, lastStep, phaseAfter, sentBy } from './model.js';
 
 /** @typedef {import('./model.js').Run} Run */
 /** @typedef {import('./model.js').Cell} Cell */
@@ -52,8 +53,7 @@ function draw(state, { width, id, from }) {
   const half = n - 1;
   const [name, what] = step > half ? ['All-gather', 'copy'] : ['Reduce-scatter', 'add'];
   return markup`${open(width, height, 'Chunks by device', moving && 'sw-ring-moving')}
-${textures(id, ['optimizer'])}${arrowHead(id)}
-${write(0, 18, 'body sw-strong sw-fill-text', step ? `${name}, step ${step > half ? step - half : step} of ${half}${narrow ? '' : `: send and ${what}`}` : 'Start: every chunk is its device’s own')}
+${write(0, 18, 'body sw-strong sw-fill-text', step ? `${name}, step ${step > half ? step - half : step} of ${half}${narrow ? '' : `: send and ${what}`}` : narrow ? 'Start' : 'Start: every chunk is its device’s own')}
 ${!narrow && write(width, 18, 'body sw-fill-muted', `${doneCells(grid)} of ${n * n} sums finished`, 'end')}
 ${grid.map((_, i) => [
     write(x(i) + cell / 2, 52, 'small sw-fill-muted', `${narrow ? 'c' : 'chunk '}${i}`, 'middle'),
@@ -66,8 +66,8 @@ ${grid.map((row, device) => row.map((now, chunk) => {
   }))}
 ${moving && transfers.map((sent) => rider(sent, place))}
 ${[0, 1, 2].map((i) => part(i * 7, legend + 12, 5.5, i < 2))}${write(28, legend + 11, 'small sw-fill-muted', 'marks: the devices in the sum')}
-<g transform="translate(${narrow ? '0 24' : '272 0'})"><rect x="1" y="${legend - 1}" width="20" height="14" rx="4" fill="${texture(id, 'optimizer')}" class="sw-ring-done sw-stroke-text"/>${write(28, legend + 11, 'small sw-fill-muted', 'ringed: a finished sum')}</g>
-${run.steps.map((_, i) => markup`<rect ${ask(`Step ${i + 1}, ${phaseAfter(run, i + 1)}: then ${sent(run, i + 1)}`, `step${i}`)} x="${(i * width) / 2 / half + 0.75}" y="${bar}" width="${width / 2 / half - 3}" height="12" rx="4" class="${i < step ? 'sw-fill-communication' : 'sw-ring-open sw-stroke-rule'}"/>`)}
+<g transform="translate(${narrow ? '0 24' : '272 0'})"><rect x="1" y="${legend - 1}" width="20" height="14" rx="4" ${texture(id, 'optimizer')} class="sw-ring-done sw-stroke-text"/>${write(28, legend + 11, 'small sw-fill-muted', 'ringed: a finished sum')}</g>
+${run.steps.map((_, i) => markup`<rect ${ask(`Step ${i + 1}, ${phaseAfter(run, i + 1)}: ${sent(run, i + 1)}`, `step${i}`)} x="${(i * width) / 2 / half + 0.75}" y="${bar}" width="${width / 2 / half - 3}" height="12" rx="4" class="${i < step ? 'sw-fill-communication' : 'sw-ring-open sw-stroke-rule'}"/>`)}
 ${write(0, bar + 32, 'small sw-fill-text', sent(run, step))}
 ${write(narrow ? 0 : width, bar + (narrow ? 52 : 32), 'small sw-fill-muted', `2(N−1)/N · M, M = ${formatBytes(run.bytes)}`, narrow ? false : 'end')}
 </svg>`;
@@ -75,7 +75,7 @@ ${write(narrow ? 0 : width, bar + (narrow ? 52 : 32), 'small sw-fill-muted', `2(
 
 /** Everyone's bytes, unless the chunks differ in size. @param {Run} run @param {number} step */
 const sent = (run, step) =>
-  `${run.start.every((_, device) => sentBy(run, run.steps.length, device) === bytesInAll(run)) ? 'each device' : 'device 0'} has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.steps.length, 0))}`;
+  `${run.start.every((_, device) => sentBy(run, run.steps.length, device) === bytesInAll(run)) ? 'Each device' : 'Device 0'} has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.steps.length, 0))}`;
 
 /** A mark for a device, whose share is in a sum or not. @param {number} x @param {number} bottom @param {number} width @param {boolean} there */
 const part = (x, bottom, width, there) =>
@@ -109,7 +109,7 @@ function drawCell({ run, device, chunk, now, before, sent }, place, id) {
   const whose = now.done ? 'finished' : now.from.length > 1 ? `sum of devices ${now.from.join(', ')}` : 'its own';
   const how = sent && (now.from === before.from || sent[5] === undefined ? `, copied from device ${sent[0]}` : ` = ${sent[4]} + ${before.value}`);
   const text = `Device ${device}, chunk ${chunk}: ${now.value}${how ?? ''}, ${whose}${now.text ? `; ${now.text}` : ''}${now.spent ? '; sent on' : ''}; ${formatBytes(run.steps[0].transfers.find(([, , which]) => which === chunk)?.[3] ?? 0)}`;
-  return markup`<g ${ask(text, `cell${device}-${chunk}`)}><rect x="${x}" y="${y}" width="${width}" height="${CELL}" rx="4" ${now.done && markup`fill="${texture(id, 'optimizer')}"`} class="${now.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open sw-stroke-${sent ? 'communication' : 'rule'}`}"/>
+  return markup`<g ${ask(text, `cell${device}-${chunk}`)}><rect x="${x}" y="${y}" width="${width}" height="${CELL}" rx="4" ${now.done && texture(id, 'optimizer')} class="${now.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open sw-stroke-${sent ? 'communication' : 'rule'}`}"/>
 ${now.done ? markup`<rect x="${x + (width - plate) / 2}" y="${y + 8}" width="${plate}" height="24" rx="4" class="sw-fill-optimizer"/>` : run.start.map((_, i) => part(x + 4 + (i * (width - 8)) / n, y + 36, (width - 8) / n - 1.5, now.from.includes(i)))}
 ${number(now, `${now.done ? 'sw-strong sw-on-optimizer' : `sw-fill-${now.spent ? 'muted' : 'text'}`}${sent ? ' sw-ring-after' : ''}`)}${sent && !now.done && number(before, 'sw-fill-muted sw-ring-before')}</g>`;
 }
@@ -118,10 +118,10 @@ ${number(now, `${now.done ? 'sw-strong sw-on-optimizer' : `sw-fill-${now.spent ?
 function say(state) {
   const [run, step] = [state.steps, stepOf(state)];
   const bytes = `${sent(run, step)}.`;
-  if (!step) return `Start: ${run.devices} devices in a ring, each with ${run.devices} chunks of its own${run.texts ? ', shown by their first elements' : ''}; ${bytes}`;
+  if (!step) return `Start: ${run.devices} devices in a ring, each with ${run.devices} chunks of its own${run.texts ? ', shown by their first elements' : ''}. ${bytes}`;
   const [source, destination, chunk, , value, sum] = run.steps[step - 1].transfers[0];
   return `Step ${step} of ${run.steps.length}, ${phaseAfter(run, step)}: each device sends one chunk to its right neighbour, which ${sum === undefined ? 'copies it' : 'adds it to its own'}; ` +
-    `device ${source} sends chunk ${chunk} (value ${value}) to device ${destination}. ${doneCells(gridAfter(run, step))} of ${run.devices ** 2} cells hold a finished sum; ${bytes}${step === run.steps.length ? ' Every device holds the whole sum.' : ''}`;
+    `device ${source} sends chunk ${chunk} (value ${value}) to device ${destination}. ${doneCells(gridAfter(run, step))} of ${run.devices ** 2} cells hold a finished sum. ${bytes}${step === run.steps.length ? ' Every device holds the whole sum.' : ''}`;
 }
 
 /** @param {State} state */
@@ -137,15 +137,8 @@ function table(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'RingAllReduce',
-  className: 'sw-ring',
-  title: 'Ring all-reduce',
-  addressKey: 'ring',
-  fields: {
-    devices: { kind: 'whole', least: MIN_DEVICES, most: MAX_DEVICES },
-    step: { kind: 'whole', least: 0, most: lastStep(MAX_DEVICES) },
-  },
-  data: ['steps', 'runs'],
+  ...given,
+  given,
   // A page brings the runs of every ring that its control reaches; a kernel records the one that is asked for.
   derive: ({ devices, step, steps, runs }) => ({ devices, step, steps: runs?.[devices] ?? steps }),
   check({ devices, step, steps }) {
@@ -153,13 +146,13 @@ export const widget = {
     if (steps.texts && devices !== steps.devices) throw new Error(`devices must be ${steps.devices}, one for each tensor, not ${devices}`);
     if (step > lastStep(devices)) throw new Error(`step must be from 0 to ${lastStep(devices)} with ${devices} devices, not ${step}`);
   },
-  controls(state) {
-    const [{ devices, steps: run }, step] = [state, stepOf(state)];
+  show(state) {
+    const [{ steps: run }, step] = [state, stepOf(state)];
     const last = run.steps.length;
-    return [
-      ...(run.texts ? [] : [/** @type {const} */ ({ kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: String(devices) })]),
-      { kind: 'stepper', name: 'step', label: 'Step', value: step, last, text: `${step} of ${last}${step ? `, ${phaseAfter(run, step)}` : ''}` },
-    ];
+    return {
+      ...(run.texts && { devices: null }),
+      step: { value: step, last, text: `${step} of ${last}${step ? `, ${phaseAfter(run, step)}` : ''}` },
+    };
   },
   // Another ring has another number of steps: it begins at its start.
   change: (_state, name, value) => (name === 'devices' ? { devices: value, step: 0 } : { [name]: value }),
@@ -167,5 +160,4 @@ export const widget = {
   say,
   phase: (state) => phaseAfter(state.steps, stepOf(state)),
   table,
-  code: ({ devices, step, steps }) => `RingAllReduce${steps.texts ? '.from_tensors(tensors, ' : `(devices=${devices}, `}step=${step})`,
 };

@@ -11,3 +11,6 @@ export const prompts = [
 export const alt = ({ steps: run, step }) =>
   `Ring all-reduce over ${run.devices} devices after step ${Math.min(step, run.steps.length)} of ${run.steps.length}: ` +
   gridAfter(run, step).map((row, device) => `device ${device} holds ${row.map(({ value, done }) => `${value}${done ? ' (finished)' : ''}`).join(', ')}`).join('; ');
+
+/** @param {import('./index.js').State} state */
+export const code = ({ devices, step, steps }) => `RingAllReduce${steps.texts ? '.from_tensors(tensors, ' : `(devices=${devices}, `}step=${step})`;

@@ -2,11 +2,12 @@
 // it, and the picture of all queries by all keys shows which tiles of the attention matrix that has done.
 import { ask } from '../shared/ask.js';
 import { digits, formatBytes, whole } from '../shared/format.js';
-import { arrowHead, open, texture, textures, write } from '../shared/svg.js';
+import { open, texture, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { LARGE, MUTED, STRONG, TEXT, key } from '../causal-balance/legend.js';
-import { LAYOUTS, spell } from '../causal-balance/model.js';
-import { MAX_DEVICES, MIN_DEVICES, checkRun, kindOf, lastPosition, pairsIn, runsIn, sentBy, shares, stepOf, tokensOf } from './model.js';
+import { spell } from '../causal-balance/model.js';
+import { given } from './given.js';
+import { checkRun, kindOf, lastPosition, pairsIn, runsIn, sentBy, shares, stepOf, tokensOf } from './model.js';
 
 /** @typedef {import('./model.js').Run} Run */
 /** @typedef {import('./model.js').Kind} Kind */
@@ -21,7 +22,7 @@ const at = ({ steps: run, step }) => [run, Math.min(step, run.devices)];
 /** @param {string} id @param {Kind} kind @param {boolean} [fresh] */
 const paint = (id, kind, fresh) => {
   const [role] = KINDS[kind];
-  return role ? markup`fill="${texture(id, role)}"${fresh && markup` class="sw-att-new"`}` : markup`class="sw-att-open"`;
+  return role ? markup`${texture(id, role)}${fresh && markup` class="sw-att-new"`}` : markup`class="sw-att-open"`;
 };
 
 /** A number of pairs; a reader's own run may have millions. @param {number} count */
@@ -44,9 +45,7 @@ function draw(state, { width, id, from }) {
   const visible = pairsIn(run, run.devices, ['done', 'now']);
   const hops = run.devices - 1;
   const part = (width + 4) / hops;
-  return markup`${open(width, height, 'Ring and attention matrix', moving && 'sw-att-moving')}${textures(id, ['optimizer', 'idle', 'parameters'])}
-${arrowHead(id)}
-${write(0, 24, LARGE, markup`${digits((100 * pairsIn(run, step, ['done', 'now'])) / visible)} % <tspan class="sw-body">of ${big(visible)} pairs done</tspan>`)}
+  return markup`${open(width, height, 'Ring and attention matrix', moving && 'sw-att-moving')}${write(0, 24, LARGE, markup`${digits((100 * pairsIn(run, step, ['done', 'now'])) / visible)} % <tspan class="sw-body">of ${big(visible)} pairs done</tspan>`)}
 ${write(x, narrow ? 50 : 24, STRONG, verdict(run, step), !narrow && 'end')}
 ${write(0, top - 8, MUTED, 'Queries stay, K and V travel')}${ring(run, step, id, box, top, moving)}
 ${write(left, up - 8, MUTED, 'Rows: queries, columns: keys')}${tiles(run, step, id, box, left, up)}
@@ -143,29 +142,18 @@ function say(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'RingAttention',
-  className: 'sw-att',
-  title: 'Ring attention',
-  addressKey: 'attention',
-  fields: {
-    devices: { kind: 'whole', least: MIN_DEVICES, most: MAX_DEVICES },
-    step: { kind: 'whole', least: 0, most: MAX_DEVICES },
-    causal: { kind: 'yes' },
-    layout: { kind: 'one', of: LAYOUTS },
-  },
-  data: ['steps', 'runs'],
+  ...given,
+  given,
   // A page brings the runs of every ring that its controls reach; a kernel records the one that is asked for.
   derive: (state) => ({ ...state, steps: state.runs?.[`${state.devices},${Number(state.causal)},${state.layout}`] ?? state.steps }),
   check({ devices, step, steps }) {
     if (step > devices) throw new Error(`${devices} devices have steps 0 to ${devices}, not ${step}`);
     checkRun(steps);
   },
-  controls: (state) => [
-    { kind: 'range', name: 'devices', label: 'Devices', stops: [2, 3, 4, 5, 6, 7, 8], value: state.devices, text: `${state.devices}` },
-    { kind: 'choice', name: 'layout', label: 'Layout', value: state.layout, options: LAYOUTS.map((value) => ({ value, text: value })) },
-    { kind: 'check', name: 'causal', label: 'causal mask', value: state.causal },
-    { kind: 'stepper', name: 'step', label: 'Step', value: at(state)[1], last: state.steps.devices, text: `${at(state)[1]} of ${state.steps.devices}` },
-  ],
+  show(state) {
+    const [run, step] = at(state);
+    return { step: { value: step, last: run.devices, text: `${step} of ${run.devices}` } };
+  },
   // Another ring has another number of steps: it begins at its start.
   change: (_state, name, value) => (name === 'devices' ? { devices: value, step: 0 } : { [name]: value }),
   draw,

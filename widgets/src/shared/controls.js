@@ -1,11 +1,27 @@
 // The controls that stand above a drawing: a state is written into the elements that exist, so that a redraw
 // never takes the focus away, and what someone does with one is read as a value of its trait.
+import { whole } from './format.js';
 
 /** @typedef {import('./types.d.ts').Control} Control */
 /** @typedef {import('./types.d.ts').StepperControl} Stepper */
 
 export const PLAY = 'M4 3l9 5-9 5z';
 const PAUSE = 'M5 3v10M11 3v10';
+
+/**
+ * The controls as a state has them: what is constant of each, its value, and what the widget shows of it.
+ * @template {Record<string, any>} S
+ * @param {import('./types.d.ts').Widget<S>} widget
+ * @param {S} state
+ */
+export function controlsOf({ controls, show }, state) {
+  const shown = show?.(state) ?? {};
+  const there = controls.filter(({ name }) => shown[name] !== null);
+  return /** @type {Control[]} */ (there.map((control) => {
+    const own = { value: state[control.name], ...control, ...shown[control.name] };
+    return typeof own.value === 'number' ? { text: whole(own.value), ...own } : own;
+  }));
+}
 
 /** Position of the stop nearest to a value. @param {readonly number[]} stops @param {number} value */
 export function nearest(stops, value) {

@@ -38,3 +38,6 @@ export const formatCount = (count) => scaled(count, [[1e12, 'T'], [1e9, 'B']]);
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export const plural = (count, one, many = `${one}s`) => `${whole(count)}${SPACE}${count === 1 ? one : many}`;
+
+/** @param {number} share */
+export const percent = (share) => `${digits(100 * share)}${SPACE}%`;

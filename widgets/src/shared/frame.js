@@ -1,8 +1,9 @@
 // The whole of a widget as text: what node prerenders for a page, and a notebook's module fills in.
 import { controlBar } from './bar.js';
+import { controlsOf } from './controls.js';
+import { defs } from './defs.js';
 import { tableMarkup } from './table.js';
 import { markup } from './text.js';
-
 
 const QUIET = markup`data-lm-suppress-shortcuts="true"`;
 
@@ -14,7 +15,8 @@ const QUIET = markup`data-lm-suppress-shortcuts="true"`;
  * @param {{ id: string, width: number, copy: string }} options `id` is unique in the document
  */
 export const frame = (widget, words, state, { id, width, copy }) => markup`<div class="sw-root ${widget.className}" data-id="${id}">
-<div class="sw-controls" role="group" aria-label="${widget.title}">${controlBar(widget.controls(state), id)}</div>
+<div class="sw-controls" role="group" aria-label="${widget.title}">${controlBar(controlsOf(widget, state), id)}</div>
+<svg width="0" height="0" style="position: absolute" aria-hidden="true">${defs(id)}</svg>
 <div class="sw-drawing">${widget.draw(state, { width, id })}</div>
 <output class="sw-said" aria-live="polite">${widget.say(state)}</output>
 <p class="sw-asked"></p>

@@ -1,5 +1,5 @@
 // Turns what people do with the controls into traits.
-import { showPlaying, valueOf } from './controls.js';
+import { controlsOf, showPlaying, valueOf } from './controls.js';
 import { makePlayer } from './player.js';
 
 /** @typedef {import('./types.d.ts').StepperControl} Stepper */
@@ -14,7 +14,7 @@ const KEYS = {
  * @param {{ widget: import('./types.d.ts').Widget<S>, root: HTMLElement, signal: AbortSignal, set: (traits: Partial<S>) => void, read: () => S }} options
  */
 export function listen({ widget, root, signal, set, read }) {
-  const run = () => /** @type {Stepper | undefined} */ (widget.controls(read()).find(({ kind }) => kind === 'stepper'));
+  const run = () => /** @type {Stepper | undefined} */ (controlsOf(widget, read()).find(({ kind }) => kind === 'stepper'));
   /** @param {string} name @param {any} value */
   const change = (name, value) => set(widget.change?.(read(), name, value) ?? /** @type {any} */ ({ [name]: value }));
   const stepTo = (/** @type {number} */ step) => {
@@ -47,7 +47,7 @@ export function listen({ widget, root, signal, set, read }) {
   }
   const input = (/** @type {Event} */ event) => {
     const element = /** @type {HTMLInputElement} */ (event.target);
-    const control = widget.controls(read()).find(({ name }) => name === element.dataset.name);
+    const control = controlsOf(widget, read()).find(({ name }) => name === element.dataset.name);
     if (!control) return;
     player?.stop();
     change(control.name, valueOf(control, element));

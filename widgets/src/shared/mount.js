@@ -1,9 +1,9 @@
 // Brings a frame to life: draws the state, and turns controls into traits and traits into drawings.
 import { readAddress, withPlace, writeAddress } from './address.js';
 import { makeAsking } from './asking.js';
-import { showControls } from './controls.js';
+import { controlsOf, showControls } from './controls.js';
 import { copyText } from './copy.js';
-import { fromAddress, toAddress, toCode } from './fields.js';
+import { fromAddress, toAddress } from './fields.js';
 import { listen } from './listen.js';
 import { makeMessage } from './message.js';
 import { setSound, soundState, traitsOf, viewOf } from './state.js';
@@ -23,12 +23,13 @@ export const widthOf = (root) => Math.max(NARROWEST, root.querySelector('.sw-dra
 /**
  * @template {Record<string, any>} S
  * @param {import('./types.d.ts').Widget<S>} widget
- * @param {{ model: Model, root: HTMLElement, signal: AbortSignal, addressKey?: string, width?: number, theme?: () => void }} host
+ * @param {{ model: Model, root: HTMLElement, signal: AbortSignal, addressKey?: string, width?: number, code?: (state: S) => string, theme?: () => void }} host
  *   `root` holds the widget's frame, as node or a notebook's module has written it;
  *   `addressKey` is given by a page, whose address may carry the state, and so is the drawing's `width`, if it is
- *   known; `theme` by a notebook, which has no style of ours: it sees whether the ground is light or dark
+ *   known; a notebook gives the Python that makes a state, and `theme`, which sees whether the ground is light or
+ *   dark, as it has no style of ours
  */
-export function mount(widget, { model, root, signal, addressKey, width: known, theme }) {
+export function mount(widget, { model, root, signal, addressKey, width: known, code, theme }) {
   const part = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(name));
   const [drawing, said] = [part('.sw-drawing'), part('.sw-said')];
   const sound = () => soundState(widget, (trait) => model.get(trait));
@@ -52,7 +53,7 @@ export function mount(widget, { model, root, signal, addressKey, width: known, t
   let shownPhase;
   /** Show a state as a whole, or throw and leave all as it is. @param {S} next */
   const show = (next) => {
-    const stepper = widget.controls(next).find(({ kind }) => kind === 'stepper');
+    const stepper = controlsOf(widget, next).find(({ kind }) => kind === 'stepper');
     const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
     const moved = !calm && stepper?.value === Number(shownStep) + 1;
     const view = viewOf(widget, next, { width, id: root.dataset.id ?? '', ...(moved && { from: shownStep }) });
@@ -83,7 +84,7 @@ export function mount(widget, { model, root, signal, addressKey, width: known, t
       } catch {
         // A script may set anything, and a kernel changes traits that belong together one after the other and says
         // itself what is wrong with what it refuses: what is shown stays as it is.
-        showControls(root, widget.controls(state));
+        showControls(root, controlsOf(widget, state));
       }
     });
   };
@@ -112,7 +113,7 @@ export function mount(widget, { model, root, signal, addressKey, width: known, t
   const buttons = {
     async copy() {
       clearTimeout(addressTimer);
-      const text = addressKey ? linkTo(root, address()) : (widget.code?.(read()) ?? toCode(widget, read()));
+      const text = addressKey ? linkTo(root, address()) : code?.(read()) ?? '';
       const done = await copyText(text);
       if (done) tell(addressKey ? 'The link is copied.' : 'The code is copied.', true);
       else tell(`Copy this: ${text}`);

@@ -1,4 +1,5 @@
 // A widget as the module that a notebook loads for each model: it writes the frame and brings it to life.
+import { toCode } from './fields.js';
 import { frame } from './frame.js';
 import { FRAME_WIDTH, mount } from './mount.js';
 import { soundState } from './state.js';
@@ -26,7 +27,8 @@ export const notebook = (widget, words) => ({
       const state = soundState(widget, (trait) => model.get(trait));
       el.innerHTML = frame(widget, words, state, { id: newId(), width: FRAME_WIDTH, copy: 'Copy code' }).text;
       const root = /** @type {HTMLElement} */ (el.firstElementChild);
-      mount(widget, { model, root, signal, theme: watchTheme(root, signal) });
+      const code = words.code ?? ((/** @type {S} */ made) => toCode(widget, made));
+      mount(widget, { model, root, signal, code, theme: watchTheme(root, signal) });
     } catch (error) {
       el.innerHTML = markup`<p class="sw-root" role="alert">${widget.title} can’t be drawn: ${/** @type {Error} */ (error).message}</p>`.text;
     }

@@ -1,4 +1,5 @@
 // A state is checked when it is read: nothing is drawn from one that no control or kernel can make.
+import { controlsOf } from './controls.js';
 import { checkField } from './fields.js';
 
 /** @typedef {import('./types.d.ts').Model} Model */
@@ -56,7 +57,7 @@ export function setSound(widget, model, traits) {
  * @param {import('./types.d.ts').Canvas} canvas
  */
 export const viewOf = (widget, state, canvas) => orDamaged(widget, () => {
-  const view = { controls: widget.controls(state), drawing: widget.draw(state, canvas).text, said: widget.say(state), phase: widget.phase?.(state) };
+  const view = { controls: controlsOf(widget, state), drawing: widget.draw(state, canvas).text, said: widget.say(state), phase: widget.phase?.(state) };
   const nonsense = JSON.stringify(view).match(/\b(NaN|undefined|null|Infinity)\b/);
   if (nonsense) throw new TypeError(`it gives ${nonsense[0]}`);
   return view;

@@ -1,4 +1,5 @@
-// Pieces that several drawings share. Colours are classes (see look-css.js), textures are patterns.
+// Pieces that several drawings share. Colours are classes (see look-css.js), textures are patterns (see defs.js).
+import { ask } from './ask.js';
 import { markup } from './text.js';
 
 /** Average advance of the system sans-serif in em, for deciding whether a label has room. */
@@ -7,39 +8,36 @@ const ADVANCE = 0.58;
 /** @param {string} text @param {number} size */
 export const textWidth = (text, size) => text.length * size * ADVANCE;
 
-/** Apart from the ids of controls, which may be called like a role. @param {string} id @param {string} role */
-const textureId = (id, role) => `${id}-fill-${role}`;
-
-/** What paints a shape with a role's texture. @param {string} id @param {string} role */
-export const texture = (id, role) => `url(#${textureId(id, role)})`;
-
-/** Textures by role, over the role's own fill, so that a role is never a colour alone.
- * @param {string} id @param {string[]} roles */
-export const textures = (id, roles) => markup`<defs>${roles.map(
-  (role) => markup`<pattern id="${textureId(id, role)}" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" class="sw-fill-${role}"/>${TEXTURES[role]?.(role)}</pattern>`,
-)}</defs>`;
-
-/** @type {Record<string, (role: string) => unknown>} */
-const TEXTURES = {
-  gradients: () => markup`<path d="M-2 6 6 -2M2 10 10 2" class="sw-texture sw-stroke-page"/>`,
-  optimizer: () => markup`<circle cx="2" cy="2" r="1.2" class="sw-texture-dot sw-fill-page"/><circle cx="6" cy="6" r="1.2" class="sw-texture-dot sw-fill-page"/>`,
-  activations: () => markup`<path d="M0 2H8M0 6H8" class="sw-texture sw-stroke-page"/>`,
-  idle: () => markup`<path d="M-2 2 6 10M2 -2 10 6" class="sw-line sw-stroke-page"/>`,
-};
+/** What fills a shape with a role's texture, which the frame has. @param {string} id @param {string} role */
+export const texture = (id, role) => markup`fill="url(#${id}-fill-${role})"`;
 
 /** The opening tag of a drawing. @param {number} width @param {number} height @param {string} label @param {unknown} [moving] a further class
  * @param {unknown} [more] further attributes */
 export const open = (width, height, label, moving, more) =>
   markup`<svg class="sw-svg ${moving}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="group" aria-label="${label}" ${more}>`;
 
-/** The head of the arrows of a drawing, by the id `${id}-head`. @param {string} id */
-export const arrowHead = (id) =>
-  markup`<defs><marker id="${id}-head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z" class="sw-fill-communication"/></marker></defs>`;
+/** @param {number} x @param {number} y @param {number} width @param {number} height @param {unknown} [look] the rest of its classes after the first `sw-`
+ * @param {unknown} [more] further attributes */
+export const rect = (x, y, width, height, look, more) =>
+  markup`<rect x="${x}" y="${y}" width="${width}" height="${height}"${look && markup` class="sw-${look}"`} ${more}/>`;
+
+/** @param {unknown} d @param {string} [look] the rest of its classes; else it is a line of an axis @param {unknown} [more] further attributes */
+export const path = (d, look = 'line sw-stroke-rule', more) => markup`<path d="${d}" class="sw-${look}" ${more}/>`;
+
+/** What can be asked. @param {string} key @param {string} text the answer @param {unknown} content @param {unknown} [more] further attributes */
+export const mark = (key, text, content, more) => markup`<g ${ask(text, key)} ${more}>${content}</g>`;
+
+export const [LARGE, STRONG, TEXT, MUTED] = ['large sw-number sw-fill-text', 'body sw-strong sw-number sw-fill-text', 'small sw-number sw-fill-text', 'small sw-number sw-fill-muted'];
 
 /** A label: `look` is the rest of its classes after the first `sw-`, such as `small sw-fill-muted`.
  * @param {number} x @param {number} y @param {string} look @param {unknown} text @param {'middle' | 'end' | false} [anchor] */
 export const write = (x, y, look, text, anchor = false) =>
   markup`<text x="${x}" y="${y}"${anchor && markup` text-anchor="${anchor}"`} class="sw-${look}">${text}</text>`;
+
+/** The number that matters, and what follows from it: beside it, or below where there is little room.
+ * @param {number} width @param {unknown} number @param {unknown} unit @param {unknown} verdict */
+export const headline = (width, number, unit, verdict) => markup`${write(0, 24, LARGE, markup`${number} <tspan class="sw-body">${unit}</tspan>`)}
+${width < 560 ? write(0, 50, STRONG, verdict) : write(width, 24, STRONG, verdict, 'end')}`;
 
 /** The largest size at which a text has room, or none. @param {unknown} text @param {number} room */
 export const sizeFor = (text, room) =>
@@ -56,3 +54,6 @@ export function ticks(end, most) {
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) ?? 10 * power;
   return Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, i) => i * step);
 }
+
+/** What a role stands for. @param {string} role @param {string} letter @param {number} x @param {number} y @param {unknown} text @param {string} [look] */
+export const entry = (role, letter, x, y, text, look = MUTED) => markup`${swatch(role, letter, x, y)}${write(x + 28, y + 15, look, text)}`;

@@ -6,6 +6,9 @@ const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '
 /** @param {unknown} value */
 export const escape = (value) => String(value).replace(/[&<>"']/g, (sign) => ENTITIES[sign]);
 
+/** A sentence with values for its `{names}`, in their order. @param {string} text @param {...unknown} values */
+export const fill = (text, ...values) => text.replace(/\{\w+\}/g, () => String(values.shift()));
+
 const LONGEST = 40;
 
 /** A value as a message shows it. @param {unknown} value */

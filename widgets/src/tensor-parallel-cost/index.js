@@ -2,9 +2,10 @@
 import { duration } from '../context-scaling/index.js';
 import { ask } from '../shared/ask.js';
 import { compact, digits, formatBytes, plural, whole } from '../shared/format.js';
-import { open, texture, textures, write } from '../shared/svg.js';
+import { open, texture, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import { CLUSTERS, DEVICES, MAX_TOKENS, MAX_WIDTH, MIN_WIDTH, TOKENS, WIDTHS, cost } from './model.js';
+import { given } from './given.js';
+import { DEVICES, cost } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 
@@ -30,7 +31,6 @@ function draw(state, { width, id }) {
   const { node } = state.clusters[state.cluster];
   const inside = (1 + Math.log2(node)) * pitch;
   return markup`${open(width, bottom + 52, 'Cost of tensor parallelism by devices')}
-${textures(id, ['parameters', 'communication'])}
 ${write(0, 24, 'large sw-fill-text', markup`${compact(now.params)}<tspan class="sw-body" dx="6">parameters ${!narrow && 'on '}each</tspan>`)}
 ${!narrow && write(width, 24, 'body sw-strong sw-fill-text', `sends ${percent(now.share)} of the time`, 'end')}
 ${PANELS.map(([role, title, key, text, why], i) => {
@@ -42,7 +42,7 @@ ${ALL.map((devices, column) => {
       const one = at(state, devices);
       const [x, height, chosen] = [(column + 0.5) * pitch, Math.max(1.5, (PLOT * one[key]) / most), devices === state.devices];
       const bar = pitch - (narrow ? 8 : 24);
-      return markup`<g ${ask(`${devices < Infinity ? plural(devices, 'device') : 'Ever more devices'}: ${text(one[key])}: ${why(one, devices)}.`, `${key}${devices}`)}><rect x="${x - bar / 2}" y="${base - height}" width="${bar}" height="${height}" fill="${chosen ? texture(id, role) : 'transparent'}" stroke-width="1.5" class="sw-stroke-${devices < Infinity ? role : 'muted'} ${devices === Infinity && 'sw-tpcost-open'}"/>
+      return markup`<g ${ask(`${devices < Infinity ? plural(devices, 'device') : 'Ever more devices'}: ${text(one[key])}: ${why(one, devices)}.`, `${key}${devices}`)}><rect x="${x - bar / 2}" y="${base - height}" width="${bar}" height="${height}" ${chosen ? texture(id, role) : markup`fill="transparent"`} stroke-width="1.5" class="sw-stroke-${devices < Infinity ? role : 'muted'} ${devices === Infinity && 'sw-tpcost-open'}"/>
 ${!narrow && write(x, base - height - 6, `${SMALL}text ${chosen && 'sw-strong'}`, text(one[key]), 'middle')}</g>`;
     })}<path d="M0 ${base}H${width}" class="sw-line sw-stroke-rule"/>`;
   })}
@@ -61,26 +61,11 @@ function say(state) {
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'TensorParallelCost',
-  className: 'sw-tpcost',
-  title: 'Cost of tensor parallelism',
-  addressKey: 'tpcost',
-  fields: {
-    devices: { kind: 'one', of: DEVICES },
-    d_model: { kind: 'whole', least: MIN_WIDTH, most: MAX_WIDTH },
-    tokens: { kind: 'whole', least: 1, most: MAX_TOKENS },
-    cluster: { kind: 'one', of: CLUSTERS },
-  },
-  data: ['clusters'],
+  ...given,
+  given,
   check({ d_model }) {
     if (d_model % 64) throw new Error(`d_model must be a multiple of 64, not ${d_model}`);
   },
-  controls: ({ devices, d_model, tokens, cluster }) => [
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: whole(devices) },
-    { kind: 'range', name: 'd_model', label: 'd_model', stops: WIDTHS, value: d_model, text: whole(d_model) },
-    { kind: 'range', name: 'tokens', label: 'Tokens b·s', stops: TOKENS, value: tokens, text: whole(tokens) },
-    { kind: 'choice', name: 'cluster', label: 'Cluster', value: cluster, options: CLUSTERS.map((name) => ({ value: name, text: name })) },
-  ],
   draw,
   say,
   table: (state) => ({

@@ -1,11 +1,10 @@
 // The stages of ZeRO: who holds what, what a stage leaves on a device, and the collectives of one step.
 import { ask } from '../shared/ask.js';
 import { digits, formatBytes, formatCount, plural, whole } from '../shared/format.js';
-import { open, swatch, texture, textures, write } from '../shared/svg.js';
+import { open, swatch, texture, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
-import {
-  BYTES, DEVICES, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, NAMES, PARAMS, PARTS, STAGES, collectives, drawn, isSlice, kept, saving, sentBytes, shares,
-} from './model.js';
+import { given } from './given.js';
+import { BYTES, NAMES, PARTS, STAGES, collectives, drawn, isSlice, kept, saving, sentBytes, shares } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {import('./model.js').Part} Part */
@@ -32,7 +31,6 @@ function draw(state, { width, id, from }) {
   const top = narrow ? 96 : 72;
   const legend = top + rows.length * ROW + 16;
   return markup`${open(width, legend + 356, 'Training state by device')}
-${textures(id, Object.values(ROLES))}
 ${write(0, 24, 'large sw-fill-text', markup`${formatBytes(kept(state).total)}<tspan class="sw-body" dx="6">on each${!narrow && ' device'}</tspan>`)}
 ${write(narrow ? 0 : width, narrow ? 48 : 24, 'body sw-strong sw-fill-text', verdict(state, narrow), !narrow && 'end')}
 ${rows.map((device, i) => deviceRow(state, device, top + i * ROW, place))}
@@ -67,7 +65,7 @@ ${boxes(place).map(({ part, x, wide }) => {
     const slice = split ? Math.max(wide / n, 1.5) : wide; // thinner, and nobody would see it
     const at = split ? Math.min((wide * device) / n, wide - slice) : 0;
     return markup`<g ${ask(`Device ${device}, ${NAMES[part]}: ${split ? `slice ${device + 1} of ${whole(n)}` : 'a whole copy'}, ${BYTES[part]}Ψ${split ? '/N' : ''} = ${formatBytes(bytes[part])}`, part + device)}><rect x="${x}" y="${y}" width="${wide}" height="20" class="sw-zero-box sw-stroke-rule"/>
-<rect x="${x + at}" y="${y}" width="${slice}" height="20" fill="${texture(id, ROLES[part])}"/></g>
+<rect x="${x + at}" y="${y}" width="${slice}" height="20" ${texture(id, ROLES[part])}/></g>
 ${split && from !== undefined && !isSlice(state, part, from) && markup`<rect x="${x}" y="${y}" width="${wide}" height="20" class="sw-zero-shrink sw-fill-${ROLES[part]}" style="--k:calc(1/${n});transform-origin:${x + (wide * device) / (n - 1)}px 0"/>`}`;
   })}
 <g ${ask(`Device ${device}: ${formula(step)} = ${formatBytes(bytes.total)}`, `sum${device}`)}>${write(width, y + 15, NUMBER, formatBytes(bytes.total), 'end')}</g>`;
@@ -128,20 +126,9 @@ const say = (state) =>
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
-  name: 'ZeroStages',
-  className: 'sw-zero',
-  title: 'Stages of ZeRO',
-  addressKey: 'zero',
-  fields: {
-    params: { kind: 'whole', least: MIN_PARAMS, most: MAX_PARAMS },
-    devices: { kind: 'whole', least: 1, most: MAX_DEVICES },
-    step: { kind: 'whole', least: 0, most: 3 },
-  },
-  controls: ({ params, devices, step }) => [
-    { kind: 'range', name: 'params', label: 'Parameters', stops: PARAMS, value: params, text: formatCount(params) },
-    { kind: 'range', name: 'devices', label: 'Devices', stops: DEVICES, value: devices, text: whole(devices) },
-    { kind: 'stepper', name: 'step', label: 'Stage', value: step, last: 3, text: String(step) },
-  ],
+  ...given,
+  given,
+  show: ({ params }) => ({ params: { text: formatCount(params) } }),
   draw,
   say,
   phase: ({ step }) => String(step),
