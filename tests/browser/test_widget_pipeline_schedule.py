@@ -30,6 +30,17 @@ EXTREMES = [
 ]
 
 
+def write_page(widget: PipelineSchedule, file: Path) -> None:
+    mount = re.search(r"````\{=html\}\n(.*?)\n````", widget.book_markdown(), re.DOTALL)
+    assert mount is not None
+    file.write_text(
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>Schedule</title>"
+        f"<style>{built('look.css')}{built('widgets.css')}</style>"
+        f"<main>{mount[1]}</main>{built('page.html')}",
+        encoding="utf-8",
+    )
+
+
 @pytest.mark.parametrize("width", [256, 559, 560, 728])
 def test_no_label_meets_another(browser: Browser, width: int) -> None:
     with drawn_page(browser, EXTREMES, "pipeline-schedule", width) as page:
@@ -59,37 +70,45 @@ def test_cells_and_what_is_held_grow_up_to_the_line_of_now(browser: Browser) -> 
     assert found["last"][line] > found["first"][line] + 2
 
 
+def test_the_frame_of_a_cell_that_begins_has_the_size_that_it_grows_to(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = browser.new_page()
+    write_page(PipelineSchedule("gpipe", backward_cost=1, step=3), tmp_path / "page.html")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator('[data-key="F3-0"]').wait_for(state="detached")
+    page.get_by_role("button", name="Next step").press("Enter")
+    page.locator('[data-key="F3-0"]').hover(force=True)
+    first = page.locator("rect.sw-mark").bounding_box()
+    page.wait_for_function("document.getAnimations().every((m) => m.playState === 'finished')")
+    page.locator('[data-key="F2-0"]').hover()
+    page.locator('[data-key="F3-0"]').hover()
+    assert page.locator("rect.sw-mark").bounding_box() == pytest.approx(first, abs=0.5)
+    page.close()
+
+
 def test_a_cell_that_is_asked_points_at_what_it_needs(browser: Browser, tmp_path: Path) -> None:
-    widget = PipelineSchedule("1f1b", backward_cost=2)
-    mount = re.search(r"````\{=html\}\n(.*?)\n````", widget.book_markdown(), re.DOTALL)
-    assert mount is not None
-    (tmp_path / "page.html").write_text(
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>Schedule</title>"
-        f"<style>{built('look.css')}{built('widgets.css')}</style>"
-        f"<main>{mount[1]}</main>{built('page.html')}",
-        encoding="utf-8",
-    )
+    write_page(PipelineSchedule("1f1b", backward_cost=2), tmp_path / "page.html")
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
-    shown = page.locator(".sw-schedule-needs:visible")
+    shown = page.locator("rect.sw-need")
     expect(shown).to_have_count(0)
     page.locator('[data-key="B1-1"]').hover()
     expect(page.locator(".sw-asked")).to_contain_text("It needs B1 of device 2 (ended at")
-    expect(shown).to_have_count(1)
+    expect(shown).to_have_count(2)
     page.locator('[data-key="B1-1"]').focus()
     page.keyboard.press("ArrowDown")
     expect(page.locator(".sw-asked")).to_contain_text("on device 2")
-    expect(shown).to_have_count(1)
-    boxes = [
-        box
-        for key in ("B1-2", "F1-1")
-        if (box := page.locator(f'[data-key="{key}"]').bounding_box()) is not None
-    ]
+    expect(shown.first).to_be_visible()
     page.locator('[data-key="B1-1"]').focus()
-    pointer = shown.bounding_box()
-    assert pointer is not None
-    assert pointer["x"] == pytest.approx(min(box["x"] for box in boxes), abs=5)
-    assert pointer["y"] + pointer["height"] == pytest.approx(
-        max(box["y"] + box["height"] for box in boxes), abs=5
-    )
+    for i, key in enumerate(("B1-2", "F1-1")):
+        frame, cell = (
+            one.bounding_box() for one in (shown.nth(i), page.locator(f'[data-key="{key}"]'))
+        )
+        assert frame is not None
+        assert cell is not None
+        assert [*frame.values()] == pytest.approx([*cell.values()], abs=3)
+    expect(page.locator("path.sw-need")).to_have_count(1)
+    page.locator('[data-key="F0-0"]').focus()
+    expect(shown).to_have_count(0)
     page.close()

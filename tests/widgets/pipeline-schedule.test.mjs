@@ -5,7 +5,7 @@ import { END, analyse, heldAt, now, schedule } from '../../widgets/src/pipeline-
 import { alt, prompts } from '../../widgets/src/pipeline-schedule/words.js';
 import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
-import { soundState } from '../../widgets/src/shared/state.js';
+import { soundState, viewOf } from '../../widgets/src/shared/state.js';
 
 /** Two stages and two micro-batches by hand, with messages that travel for half a slot. */
 const own = [
@@ -49,7 +49,7 @@ test('cells are drawn when they have begun, and those that run are cut off now',
   assert.equal(count(drawn(state()), /class="sw-schedule-cell/g), 64);
   const cut = state({ policy: 'own', cells: own, step: 2 }); // time 2: two have ended, one runs
   assert.equal(count(drawn(cut), /class="sw-schedule-cell/g), 3);
-  const [end, running] = [/<path d="M([\d.]+) 88V/, /data-key="F0-1"[^>]* x="([\d.]+)" y="[\d.]+" width="([\d.]+)"/]
+  const [end, running] = [/<path d="M([\d.]+) 88V/, /data-key="F0-1"[^>]*>\s*<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"/]
     .map((what) => drawn(cut).match(what)?.slice(1).map(Number) ?? []);
   assert.ok(Math.abs(end[0] - (running[0] + running[1] + 0.75)) < 0.02, `${end} ${running}`);
 });
@@ -63,7 +63,8 @@ test('a cell says its times, what it needs and what its device holds, and points
   assert.ok(names(svg).includes('Device 3 idle, time 27 to 33.'));
   assert.ok(names(svg).includes('Device 0 holds activations of 0 micro-batches at time 33, and of at most 4, from time 3.'));
   assert.ok(names(svg).includes('Device 0 idles 9 of 33.'));
-  assert.equal(count(svg, /class="sw-schedule-needs"/g), 56, 'all but the forwards of device 0');
+  assert.equal(count(svg, /data-needs="[^"]/g), 56, 'all but the forwards of device 0');
+  assert.match(svg, /data-key="B1-1"[^>]*data-needs="B1-2 F1-1"/);
 });
 
 test('marks have keys of their own', () => {
@@ -146,11 +147,14 @@ test('what goes into the address comes back, and code is Python', () => {
 
 test('only a whole schedule is drawn as one’s own', () => {
   const wrong = (/** @type {number} */ place, /** @type {unknown} */ value) => own.map((slot, i) => (i === 3 ? slot.with(place, /** @type {any} */ (value)) : slot));
-  for (const cells of [
-    undefined, null, 'x', {}, [], [null], own.slice(1), [...own, own[0]], wrong(0, 8), wrong(0, 0.5), wrong(0, -1), wrong(1, 32), wrong(1, '0'), wrong(1, 7),
-    wrong(2, 'W'), wrong(2, 'F'), wrong(3, -1), wrong(3, NaN), wrong(3, '1'), wrong(4, 1), wrong(4, Infinity), wrong(4, undefined), [[0, 0, 'F', 0, 0], [0, 0, 'B', 0, 0]],
-  ]) {
+  for (const cells of [undefined, null, {}, []]) {
     assert.throws(() => state({ policy: 'own', cells }), /^Error: policy own needs the cells/, JSON.stringify(cells));
+  }
+  for (const cells of [
+    'x', [null], own.slice(1), [...own, own[0]], wrong(0, 8), wrong(3, NaN), wrong(4, Infinity), wrong(4, undefined),
+    [[0, 0, 'F', 0, 0], [0, 0, 'B', 0, 0]],
+  ]) {
+    assert.throws(() => viewOf(widget, state({ policy: 'own', cells }), { width: 640, id: 'x' }), /^Error: cells is damaged/, JSON.stringify(cells));
   }
   assert.throws(() => state({ stages: 9 }), /stages must be a whole number from 1 to 8/);
 });

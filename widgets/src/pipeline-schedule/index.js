@@ -1,158 +1,139 @@
 // A pipeline schedule: devices are rows, time runs to the right, and what each device holds is drawn below on the
 // same axis. Cells stand in time order, so that a cell is painted over those that it waits for.
-import { ask } from '../shared/ask.js';
 import { plural } from '../shared/format.js';
-import { open, swatch, texture, textWidth, ticks, write } from '../shared/svg.js';
-import { markup } from '../shared/text.js';
+import { axis } from '../shared/plot.js';
+import { MUTED, TEXT, entry, headline, mark, open, path, rect, texture, textWidth, ticks, write } from '../shared/svg.js';
+import { fill, markup } from '../shared/text.js';
 import { given } from './given.js';
-import { END, NAMES, OWN, POLICIES, derive, heldAt, now } from './model.js';
+import { END, OWN, derive, heldAt, now } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {import('./model.js').Cell} Cell */
 /** @typedef {import('./model.js').Run} Run */
-/** @typedef {import('../shared/types.d.ts').Canvas} Canvas */
 
-const KINDS = { F: ['parameters', 'Forward'], B: ['gradients', 'Backward'] };
-const [GAP, SMALL, TINY] = [4, 14.17, 11.81];
-const MUTED = 'small sw-number sw-fill-muted';
-const NUMBER = 'small sw-number sw-fill-text';
+const GAP = 4;
 
 /** A reader's times may be of any size. @param {number} time */
-const number = (time) => String(Number(time.toPrecision(5)));
+const number = (time) => `${Number(time.toPrecision(5))}`;
 /** @param {number} share @param {number} [decimals] */
 const percent = (share, decimals = 1) => `${Number((100 * share).toFixed(decimals))}\u00a0%`;
 /** @param {number} count */
-const microbatchCount = (count) => `${count} micro-batch${count === 1 ? '' : 'es'}`;
+const inMicrobatches = (count) => plural(count, 'micro-batch', 'micro-batches');
 /** @param {Cell} cell */
 const label = ({ op, microbatch }) => `${op}${microbatch}`;
 /** @param {Cell} cell */
 const needs = (cell) =>
-  cell.needs.map((need) => `${label(need)} of device ${need.stage} (ended at ${number(need.end)})`).join(' and ') || 'no other cell';
+  cell.needs.map((need) => fill(given.need, label(need), need.stage, number(need.end))).join(given.and) || given.free;
+/** @param {number} start @param {number} end */
+const span = (start, end) => fill(given.span, number(start), number(end));
+/** The key of a cell's mark. @param {Cell} cell */
+const keyOf = (cell) => `${label(cell)}-${cell.stage}`;
 
-/** @param {Run} run @param {number} width @param {string} id */
-function layout({ rows, makespan }, width, id) {
-  const narrow = width < 560;
-  const [left, end, row, top] = narrow ? [28, width - 40, 20, 124] : [76, width - 52, 28, 92];
-  const axis = top + rows.length * (row + GAP) + 4;
-  const panel = axis + 64;
-  return {
-    id, width, narrow, left, end, row, top, axis, panel,
-    base: row / 2 + (narrow ? 4 : 5), // of a label in a row
-    bottom: panel + rows.length * (row + GAP) - GAP,
-    x: (/** @type {number} */ time) => left + Math.round(100 * (time / makespan) * (end - left)) / 100,
-    y: (/** @type {number} */ stage) => top + stage * (row + GAP),
-  };
-}
-
-/** @typedef {ReturnType<typeof layout>} Place */
-/** What is shown of the run: up to a time, and, where something moves, from another. @typedef {{ place: Place, time: number, before: number }} View */
-
-/** @param {State} state @param {Canvas} canvas */
+/** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
 function draw(state, { width, id, from }) {
-  const { run } = state;
-  const place = layout(run, width, id);
-  const { narrow, top, x, y, axis, panel, bottom } = place;
-  const time = now(state);
-  const before = from === undefined ? time : now({ ...state, step: from });
-  const view = { place, time, before };
-  return markup`${open(width, bottom + 4, 'Devices by time', '', markup`style="--head:url(#${id}-head)"`)}
-${write(0, 24, 'large sw-number sw-fill-text', markup`${percent(run.bubble)} <tspan class="sw-body">of the time idle</tspan>`)}
-${write(narrow ? 0 : width, narrow ? 50 : 24, 'body sw-number sw-strong sw-fill-text', `makespan ${number(run.makespan)}`, !narrow && 'end')}
-${legend(state, place)}${write(width, top - 8, MUTED, 'idle', 'end')}
-${run.rows.map((_, stage) => markup`${track(stage, y(stage), place)}
-${run.gaps[stage].filter(([start]) => start < time).map(([start, stop, next]) => markup`<rect ${ask(`Device ${stage} idle, ${span(start, stop)}${next ? `: ${label(next)} needs ${needs(next)}` : ''}.`, `i${stage}-${start}`)} x="${x(start)}" y="${y(stage)}" width="${x(Math.min(stop, time)) - x(start)}" height="${place.row}" ${texture(id, 'idle')}/>`)}
-<g ${ask(`Device ${stage} idles ${number(run.idle[stage])} of ${number(run.makespan)}.`, `p${stage}`)}>${write(width, y(stage) + place.base, NUMBER, percent(run.idle[stage] / run.makespan, 0), 'end')}</g>`)}
-${run.cells.filter((cell) => cell.start < time || cell.end <= time).map((cell) => drawCell(cell, run, view))}
-${timeAxis(run.makespan, place)}
-${swatch('activations', 'A', 0, panel - 32)}${write(28, panel - 17, 'small sw-fill-text', `${narrow ? 'In' : 'Micro-batches in'} flight, of ${run.microbatches}`)}${write(width, panel - 17, MUTED, 'peak', 'end')}
-${run.rows.map((_, stage) => held(run, stage, view))}
-${time < run.makespan && markup`<path d="M${x(time)} ${top - 4}V${axis}M${x(time)} ${panel - 4}V${bottom}" class="sw-line sw-stroke-text sw-schedule-now" style="--from:${x(before) - x(time)}px"/>${write(x(time), top - 8, `${NUMBER} sw-strong`, number(time), 'middle')}`}
+  const { run, policy, backward_cost } = state;
+  const { rows, makespan, microbatches } = run;
+  const narrow = +(width < 560);
+  const [left, end, row, top] = narrow ? [28, width - 40, 20, 124] : [76, width - 52, 28, 92];
+  const size = narrow ? 'tiny' : 'small';
+  const tall = rows.length * (row + GAP);
+  const base = top + tall + 4;
+  const panel = base + 64;
+  const [time, before] = [now(state), now({ ...state, step: from ?? state.step })];
+  const x = (/** @type {number} */ at) => left + (at / makespan) * (end - left);
+  const y = (/** @type {number} */ stage) => top + stage * (row + GAP);
+  const text = (/** @type {number} */ at) => at + row / 2 + 5 - narrow; // where the label of a row stands
+
+  /** The empty row of a device, with a number at its end. @param {number} stage @param {number} at */
+  const track = (stage, at) => [
+    write(0, text(at), MUTED, fill(given.device[narrow], stage)),
+    rect(left, at + 0.75, end - left, row - 1.5, 'line sw-stroke-rule', markup`rx="4"`),
+  ];
+
+  /** @param {Cell} cell */
+  const drawCell = (cell) => {
+    const { op, stage, microbatch, start, end: stop, held, needs: waits } = cell;
+    const [role, , , word] = given.legend[op];
+    const [at, full] = [x(start), x(stop) - x(start)];
+    const grown = Math.max(0, before - start) / (Math.min(stop, time) - start);
+    // What a cell is called: as much as there is room for, alike for all of its length.
+    const spare = Math.floor((full - 1.9) / textWidth('0', narrow ? 11.81 : 14.17)) - `${microbatches - 1}`.length;
+    const name = stop <= time && spare >= 0 && (spare ? label(cell) : microbatch);
+    return mark(keyOf(cell), fill(
+      given.cell, word, microbatch, stage, span(start, stop), needs(cell), inMicrobatches(held), op === 'B' ? fill(given.then, held - 1) : '',
+    ), [
+      rect(at + Math.min(0.75, full / 10), y(stage), Math.max(0, x(Math.min(stop, time)) - at - Math.min(1.5, full / 5)), row, '', markup`rx="${Math.min(4, full / 5)}" ${texture(id, role)}`),
+      name !== false && write(at + full / 2, text(y(stage)), `${size} sw-number sw-on-${role} sw-stroke-${role}`, name, 'middle'),
+    ], markup`class="sw-schedule-cell${grown < 1 && ' sw-schedule-new'}"${grown < 1 && markup` style="--from:${grown}"`} data-needs="${waits.map(keyOf).join(' ')}"`);
+  };
+
+  /** What a device holds over time, as high as its share of all micro-batches. @param {number} stage */
+  const held = (stage) => {
+    const at = y(stage) - top + panel;
+    const changes = rows[stage].map(({ op, start, end: stop, held: count }) => (op === 'F' ? [start, count] : [stop, count - 1]));
+    /** @param {number} since @param {number} until @param {unknown} [moves] */
+    const area = (since, until, moves) => markup`<path d="M${x(since)} ${at + row}${changes.map(([change, count]) =>
+      markup`H${x(Math.min(until, Math.max(since, change)))}V${at + row - (count / microbatches) * row}`)}H${x(until)}V${at + row}z" ${texture(id, 'activations')} ${moves}/>`;
+    const peak = run.peaks[stage];
+    return [track(stage, at), mark(
+      `h${stage}`,
+      fill(given.holds, stage, inMicrobatches(heldAt(rows[stage], time)), number(time), peak, number(rows[stage].find((cell) => cell.held === peak)?.start ?? 0)),
+      [area(0, before), time > before && area(before, time, markup`class="sw-schedule-new" style="--from:0"`), write(width, text(at), `${TEXT} sw-strong`, peak, 'end')],
+    )];
+  };
+
+  return markup`${open(width, panel + tall, given.label)}
+${headline(width, percent(run.bubble), given.share, fill(given.makespan, number(makespan)))}
+${Object.values(given.legend).map(([role, letter, word], i) => entry(
+    role, letter, i * (narrow ? 92 : 136), top - 48, narrow || i > 1 || policy === OWN ? word : fill(given.cost, word, i ? backward_cost : 1), `${size} sw-fill-muted`,
+  ))}
+${write(width, top - 8, MUTED, given.idle, 'end')}
+${rows.map((_, stage) => [
+    track(stage, y(stage)),
+    run.gaps[stage].filter(([start]) => start < time).map(([start, stop, next]) => mark(
+      `i${stage}-${start}`, fill(given.gap, stage, span(start, stop), next ? fill(given.why, label(next), needs(next)) : ''),
+      rect(x(start), y(stage), x(Math.min(stop, time)) - x(start), row, '', texture(id, 'idle')),
+    )),
+    mark(`p${stage}`, fill(given.idles, stage, number(run.idle[stage]), number(makespan)), write(width, text(y(stage)), TEXT, percent(run.idle[stage] / makespan, 0), 'end')),
+  ])}
+${run.cells.filter(({ start, end: stop }) => start < time || stop <= time).map(drawCell)}
+${path(`M${left} ${base}H${end}`)}${axis(ticks(makespan, narrow ? 4 : 8), x, base, number)}
+${entry('activations', 'A', 0, panel - 32, fill(given.flight[narrow], microbatches), TEXT)}${write(width, panel - 17, MUTED, given.peak, 'end')}
+${rows.map((_, stage) => held(stage))}
+${time < makespan && [
+    path(`M${x(time)} ${top - 4}V${base}M${x(time)} ${panel - 4}v${tall}`, 'line sw-stroke-text sw-schedule-now', markup`style="--from:${x(before) - x(time)}px"`),
+    write(x(time), top - 8, `${TEXT} sw-strong`, number(time), 'middle'),
+  ]}
 </svg>`;
-}
-
-/** @param {number} start @param {number} stop */
-const span = (start, stop) => `time ${number(start)} to ${number(stop)}`;
-
-/** The empty row of a device. @param {number} stage @param {number} y @param {Place} place */
-const track = (stage, y, { left, end, row, base, narrow }) => markup`${write(0, y + base, MUTED, `${narrow ? 'd' : 'device '}${stage}`)}
-<rect x="${left}" y="${y + 0.75}" width="${end - left}" height="${row - 1.5}" rx="4" class="sw-line sw-stroke-rule"/>`;
-
-/** What a cell is called: as much as there is room for, alike for all of its length. @param {Cell} cell @param {Run} run @param {number} wide @param {boolean} narrow */
-function shortName(cell, { microbatches }, wide, narrow) {
-  const spare = Math.floor((wide - 1.9) / textWidth('0', narrow ? TINY : SMALL)) - `${microbatches - 1}`.length;
-  return spare > 0 ? label(cell) : spare < 0 ? '' : `${cell.microbatch}`;
-}
-
-/** @param {Cell} cell @param {Run} run @param {View} view */
-function drawCell(cell, run, { place: { id, narrow, x, y, row, base }, time, before }) {
-  const { op, stage, microbatch, start, end, held: count } = cell;
-  const [role, word] = KINDS[op];
-  const [left, top, full, stop] = [x(start), y(stage), x(end) - x(start), Math.min(end, time)];
-  const [gap, inset] = [Math.min(1.5, full / 5), Math.min(8, full / 3)];
-  const grown = Math.max(0, before - start) / (stop - start);
-  const [message] = cell.needs;
-  const height = message?.stage === stage ? row - 4 : row / 2; // under the names, where it passes others
-  const name = end <= time && shortName(cell, run, full, narrow);
-  const mark = markup`class="sw-schedule-cell${grown < 1 && ' sw-schedule-new'}"${grown < 1 && markup` style="--from:${grown}"`} ${ask(
-    `${word} of micro-batch ${microbatch} on device ${stage}, ${span(start, end)}. It needs ${needs(cell)}. The device holds ${microbatchCount(count)}${op === 'B' ? `, then ${count - 1}` : ''}.`, `${label(cell)}-${stage}`)}`;
-  const box = (/** @type {unknown} */ extra) => markup`<rect ${extra} x="${left + gap / 2}" y="${top}" width="${Math.max(0, x(stop) - left - gap)}" height="${row}" rx="${Math.min(4, full / 5)}" ${texture(id, role)}/>`;
-  // A group where there is a name to hold, and no more: the largest schedules have a thousand of these.
-  return markup`${name ? markup`<g ${mark}>${box('')}${write(left + full / 2, top + base, `${narrow ? 'tiny' : 'small'} sw-number sw-on-${role} sw-stroke-${role}`, name, 'middle')}</g>` : box(mark)}
-${message && markup`<path class="sw-schedule-needs" d="${cell.needs.map((need) => `M${x(need.start)} ${y(need.stage)}H${x(need.end)}v${row}H${x(need.start)}z`)}M${x(message.end) - inset} ${y(message.stage) + height}L${left + inset} ${top + height}"/>`}`;
-}
-
-/** @param {State} state @param {Place} place */
-function legend({ policy, backward_cost }, { narrow, top }) {
-  const [forward, backward] = narrow || policy === OWN ? ['', ''] : [': 1', `: ${backward_cost}`];
-  return [['parameters', 'F', `forward${forward}`], ['gradients', 'B', `backward${backward}`], ['idle', '–', 'idle']].map(([role, letter, text], i) => {
-    const left = i * (narrow ? 92 : 136);
-    return markup`${swatch(role, letter, left, top - 48)}${write(left + 26, top - 33, `${narrow ? 'tiny' : 'small'} sw-fill-muted`, text)}`;
-  });
-}
-
-/** @param {number} makespan @param {Place} place */
-const timeAxis = (makespan, { x, axis, end, left, narrow }) => markup`<path d="M${left} ${axis}H${end}" class="sw-line sw-stroke-rule"/>
-${ticks(makespan, narrow ? 4 : 8).map((tick) => markup`<path d="M${x(tick)} ${axis}v4" class="sw-line sw-stroke-rule"/>${write(x(tick), axis + 18, MUTED, number(tick), 'middle')}`)}`;
-
-/** What a device holds over time, as high as its share of all micro-batches. @param {Run} run @param {number} stage @param {View} view */
-function held({ rows, peaks, microbatches }, stage, { place, time, before }) {
-  const { id, x, row, base, panel, y, top: grid, width } = place;
-  const top = y(stage) - grid + panel;
-  const bottom = top + row;
-  const level = (/** @type {number} */ count) => bottom - (count / microbatches) * row;
-  const changes = rows[stage].map(({ op, start, end, held: count }) => (op === 'F' ? [start, count] : [end, count - 1]));
-  /** @param {number} from @param {number} to @param {unknown} [moves] */
-  const area = (from, to, moves) => markup`<path d="M${x(from)} ${bottom}V${level(changes.findLast(([at]) => at <= from)?.[1] ?? 0)}${changes.filter(([at]) => at > from && at < to).map(([at, count]) => `H${x(at)}V${level(count)}`)}H${x(to)}V${bottom}z" ${texture(id, 'activations')}${moves}/>`;
-  const first = rows[stage].find((cell) => cell.held === peaks[stage])?.start;
-  return markup`${track(stage, top, place)}
-<g ${ask(`Device ${stage} holds activations of ${microbatchCount(heldAt(rows[stage], time))} at time ${number(time)}, and of at most ${peaks[stage]}, from time ${number(first ?? 0)}.`, `h${stage}`)}>${area(0, before)}${time > before && area(before, time, markup` class="sw-schedule-new" style="--from:0"`)}${write(width, top + base, `${NUMBER} sw-strong`, peaks[stage], 'end')}</g>`;
 }
 
 /** @param {State} state */
 function say(state) {
   const { run, policy, stages, step } = state;
-  const time = now(state);
-  const ended = run.rows.flat().filter(({ end }) => end === time).map((cell) => `${label(cell)} on device ${cell.stage}`).join(', ');
+  const [time, last] = [now(state), stages - 1];
   if (step < run.times.length) {
-    return `Time ${number(time)} of ${number(run.makespan)}: ${step ? `${ended} ended` : 'nothing has run'}. ` +
-      `Device 0 holds ${microbatchCount(heldAt(run.rows[0], time))}.`;
+    const ended = run.rows.flat().filter(({ end }) => end === time).map((cell) => fill(given.onDevice, label(cell), cell.stage)).join(', ');
+    return fill(given.step, number(time), number(run.makespan), step ? fill(given.ended, ended) : given.nothing, inMicrobatches(heldAt(run.rows[0], time)));
   }
-  const peaks = stages > 1 ? `, device ${stages - 1} at most ${run.peaks[stages - 1]}` : '';
-  return `${NAMES[/** @type {keyof typeof NAMES} */ (policy)]}: ${plural(stages, 'stage')}, ${microbatchCount(run.microbatches)}; ` +
-    `makespan ${number(run.makespan)}, of which devices idle ${percent(run.bubble)}. Device 0 holds at most ${run.peaks[0]}${peaks}.`;
+  return fill(
+    given.whole, given.names[/** @type {keyof typeof given.names} */ (policy)], plural(stages, 'stage'), inMicrobatches(run.microbatches),
+    number(run.makespan), percent(run.bubble), run.peaks[0], last ? fill(given.last, last, run.peaks[last]) : '',
+  );
 }
 
 /** What each device does between one step and the next. @param {State} state */
 function table({ run }) {
-  const doing = (/** @type {Cell[]} */ row, /** @type {number} */ from, /** @type {number} */ to) =>
-    row.filter(({ start, end }) => start < to && end > from).map(label).join(' ') || '–';
   return {
-    caption: 'What each device does; a forward takes 1',
-    head: ['Time', ...run.rows.map((_, stage) => `Device ${stage}`)],
+    caption: given.caption,
+    head: [given.head, ...run.rows.map((_, stage) => fill(given.row, stage))],
     rows: [
-      ...run.times.map((to, i) => [`${number(run.times[i - 1] ?? 0)}–${number(to)}`, ...run.rows.map((row) => doing(row, run.times[i - 1] ?? 0, to))]),
-      ['Idle', ...run.idle.map(number)],
-      ['Most held', ...run.peaks],
+      ...run.times.map((to, i) => {
+        const from = i && run.times[i - 1];
+        return [`${number(from)}–${number(to)}`, ...run.rows.map((row) =>
+          row.filter(({ start, end }) => start < to && end > from).map(label).join(' ') || '–')];
+      }),
+      [given.idleRow, ...run.idle.map(number)],
+      [given.heldRow, ...run.peaks],
     ],
   };
 }
@@ -161,19 +142,21 @@ function table({ run }) {
 export const widget = {
   ...given,
   given,
-  derive,
+  derive(traits) {
+    if (traits.policy === OWN && !traits.cells?.length) throw new Error(given.noCells);
+    return derive(traits);
+  },
   show: (state) => ({
     policy: { options: given.controls[0].options.slice(0, state.cells?.length ? 3 : 2) },
-    step: { last: state.run.times.length, text: `${number(now(state))} of ${number(state.run.makespan)}` },
+    step: { last: state.run.times.length, text: fill(given.of, number(now(state)), number(state.run.makespan)) },
   }),
   // Whoever sees a whole schedule sees the next one whole too. One's own has no other size: for that, ours comes in.
-  change({ policy, stages, microbatches, step, run }, name, value) {
-    if (name === 'step') return { step: value };
-    return { policy: policy === OWN ? POLICIES[0] : policy, stages, microbatches, ...(step === run.times.length && { step: END }), [name]: value };
+  change: ({ policy, stages, microbatches, step, run }, name, value) => name === 'step' ? { step: value } : {
+    policy: policy === OWN ? 'gpipe' : policy, stages, microbatches, ...(step === run.times.length && { step: END }), [name]: value,
   },
   draw,
   say,
   // The pipeline fills until its last device has work.
-  phase: (state) => String(Math.sign(now(state) - state.run.rows[state.stages - 1][0].start)),
+  phase: (state) => `${Math.sign(now(state) - state.run.rows[state.stages - 1][0].start)}`,
   table,
 };

@@ -33,92 +33,61 @@ export const OWN = 'own';
 export const MAX_STAGES = 8;
 export const MAX_MICROBATCHES = 32;
 /** As many steps as the largest schedule can have: whoever asks for this one gets the last. */
-export const END = 2 * MAX_STAGES * MAX_MICROBATCHES;
+export const END = 512;
 
-/** The operations of a stage, one after the other. @type {Record<string, (stage: number, stages: number, microbatches: number) => string>} */
-const ORDERS = {
-  gpipe: (_stage, _stages, m) => 'F'.repeat(m) + 'B'.repeat(m),
-  '1f1b': (stage, stages, m) => {
-    const cap = Math.min(m, stages - stage);
-    return 'F'.repeat(cap) + 'BF'.repeat(m - cap) + 'B'.repeat(cap);
-  },
-};
-export const POLICIES = [...Object.keys(ORDERS), OWN];
-export const NAMES = { gpipe: 'GPipe', '1f1b': '1F1B', [OWN]: 'Yours' };
-export const COSTS = [1, 1.5, 2, 3];
+/** @param {Slot[]} slots @param {number} stage @param {number} microbatch @param {Op} op */
+const find = (slots, stage, microbatch, op) => slots.find((slot) => slot[0] === stage && slot[1] === microbatch && slot[2] === op);
 
-/** The names by which cells know each other. @param {string} op @param {number} stage @param {number} microbatch */
-const key = (op, stage, microbatch) => `${op}${microbatch}-${stage}`;
+/** The slot whose message another waits for: a forward's comes from the stage before. @param {Slot[]} slots @param {Slot} slot */
+const messageOf = (slots, [stage, microbatch, op]) => find(slots, op === 'F' ? stage - 1 : stage + 1, microbatch, op);
 
 /**
  * A schedule: each operation starts as soon as its device is free and its message is there. A forward costs 1.
+ * A device takes turns once as many forwards have begun as 1F1B lets it hold: the stages from its own on. GPipe lets
+ * it hold all.
  * @param {Traits} traits
  * @returns {Slot[]} in time order
  */
 export function schedule({ policy, stages, microbatches, backward_cost: cost }) {
-  const queues = Array.from({ length: stages }, (_, stage) => [...ORDERS[policy](stage, stages, microbatches)]);
-  const free = queues.map(() => 0);
-  const next = queues.map(() => ({ F: 0, B: 0 }));
-  /** @type {Map<string, number>} */
-  const ends = new Map();
-  /** @type {Slot[]} */
-  const slots = [];
-  while (slots.length < 2 * stages * microbatches) {
-    queues.forEach((queue, stage) => {
-      const op = /** @type {Op} */ (queue[0]);
-      const microbatch = next[stage][op];
-      const source = op === 'F' ? stage - 1 : stage + 1;
-      const message = source < 0 || source === stages ? 0 : ends.get(key(op, source, microbatch));
-      if (!op || message === undefined) return;
-      const start = Math.max(free[stage], message);
-      free[stage] = start + (op === 'F' ? 1 : cost);
-      ends.set(key(op, stage, microbatch), free[stage]);
-      slots.push([stage, microbatch, op, start, free[stage]]);
-      next[stage][op] += 1;
-      queue.shift();
-    });
-  }
+  const rows = Array.from({ length: stages }, (_, stage) => {
+    const cap = policy === '1f1b' ? Math.min(microbatches, stages - stage) : microbatches;
+    const next = { F: 0, B: 0 };
+    return /** @type {Op[]} */ ([...'F'.repeat(cap) + 'BF'.repeat(microbatches - cap) + 'B'.repeat(cap)]).map((op) => /** @type {any} */ ([stage, next[op]++, op]));
+  });
+  const slots = rows.flat();
+  /** @param {Slot} [slot] @returns {number} */
+  const end = (slot) => {
+    if (!slot) return 0;
+    const row = rows[slot[0]];
+    slot[3] ??= Math.max(end(row[row.indexOf(slot) - 1]), end(messageOf(slots, slot)));
+    return (slot[4] = slot[3] + (slot[2] === 'F' ? 1 : cost));
+  };
+  slots.forEach(end);
   return slots.sort((a, b) => a[3] - b[3] || a[0] - b[0]);
-}
-
-/** Throws unless a reader's schedule is whole, so that no drawing of it can fail. @param {any} slots */
-function checkOwn(slots) {
-  const inside = (/** @type {number} */ value, /** @type {number} */ most) => Number.isInteger(value) && value >= 0 && value < most;
-  const whole =
-    Array.isArray(slots) &&
-    slots.every((slot) => {
-      const [stage, microbatch, op, start, end] = slot ?? [];
-      return inside(stage, MAX_STAGES) && inside(microbatch, MAX_MICROBATCHES) && /^[FB]$/.test(op) && [start, end].every(Number.isFinite) && start >= 0 && end >= start;
-    }) &&
-    // As many different cells as there are stages, micro-batches and operations: none is missing.
-    new Set(slots.map(([stage, microbatch, op]) => key(op, stage, microbatch))).size === slots.length &&
-    slots.length === [0, 1].reduce((product, place) => product * (Math.max(...slots.map((slot) => slot[place])) + 1), 2) &&
-    slots.some((slot) => slot[4] > 0);
-  if (!whole) throw new Error(`policy ${OWN} needs the cells of a whole schedule, as PipelineSchedule.from_schedule gives them`);
 }
 
 /** What a schedule needs in time and in room. @param {Slot[]} slots @returns {Run} */
 export function analyse(slots) {
   const cells = slots.map(([stage, microbatch, op, start, end]) => ({ stage, microbatch, op, start, end, held: 0, needs: /** @type {Cell[]} */ ([]) }));
-  const found = new Map(cells.map((cell) => [key(cell.op, cell.stage, cell.microbatch), cell]));
   /** @type {Cell[][]} */
   const rows = [];
-  for (const cell of cells) {
+  cells.forEach((cell, i) => {
     const { op, stage, microbatch } = cell;
-    const before = (rows[stage] ??= []).at(-1);
+    const row = (rows[stage] ??= []);
     // A device holds a micro-batch from the beginning of its forward to the end of its backward.
-    cell.held = (before ? before.held - Number(before.op === 'B') : 0) + Number(op === 'F');
-    rows[stage].push(cell);
-    const needs = [found.get(key(op, op === 'F' ? stage - 1 : stage + 1, microbatch)), op === 'B' && found.get(key('F', stage, microbatch))];
-    cell.needs = /** @type {Cell[]} */ (needs.filter(Boolean));
-  }
+    cell.held = row.reduce((count, before) => count + (before.op === 'F' ? 1 : -1), +(op === 'F'));
+    row.push(cell);
+    const needs = [messageOf(slots, slots[i]), op === 'B' && find(slots, stage, microbatch, 'F')];
+    cell.needs = needs.flatMap((need) => need ? cells[slots.indexOf(need)] : []);
+  });
   const times = [...new Set(cells.map(({ end }) => end))].sort((a, b) => a - b);
   const makespan = times[times.length - 1];
+  const microbatches = cells.length / rows.length / 2;
+  if (microbatches % 1 || !(makespan > 0)) throw new TypeError('no whole schedule');
   const gaps = rows.map((row) => gapsOf(row, makespan));
   const idle = gaps.map((spans) => spans.reduce((sum, [start, end]) => sum + end - start, 0));
   return {
-    cells, rows, times, makespan, gaps, idle,
-    microbatches: cells.length / rows.length / 2,
+    cells, rows, times, makespan, gaps, idle, microbatches,
     bubble: idle.reduce((sum, time) => sum + time / makespan, 0) / rows.length,
     peaks: rows.map((row) => Math.max(...row.map(({ held }) => held))),
   };
@@ -127,14 +96,12 @@ export function analyse(slots) {
 /** @param {Cell[]} row @param {number} makespan */
 function gapsOf(row, makespan) {
   let free = 0;
-  /** @type {Gap[]} */
-  const gaps = [];
-  for (const next of [...row, undefined]) {
+  return [...row, undefined].flatMap((next) => {
     const start = next?.start ?? makespan;
-    if (start > free) gaps.push([free, start, next]);
-    free = next?.end ?? makespan;
-  }
-  return gaps;
+    const gap = /** @type {Gap} */ ([free, start, next]);
+    free = next?.end ?? 0;
+    return start > gap[0] ? [gap] : [];
+  });
 }
 
 /** The last run that was asked for: playing asks for one again and again. @type {[what: unknown, run: Run] | undefined} */
@@ -145,10 +112,7 @@ export function derive(traits) {
   const { policy, stages, microbatches, backward_cost, cells } = traits;
   const own = policy === OWN;
   const what = own ? cells : [policy, stages, microbatches, backward_cost].join();
-  if (last?.[0] !== what) {
-    if (own) checkOwn(cells);
-    last = [what, analyse(own ? cells : schedule(traits))];
-  }
+  if (last?.[0] !== what) last = [what, analyse(own ? cells : schedule(traits))];
   const [, run] = last;
   return { ...traits, run, stages: run.rows.length, microbatches: run.microbatches, step: Math.min(traits.step, run.times.length) };
 }
@@ -158,4 +122,4 @@ export const now = ({ run, step }) => (step ? run.times[step - 1] : 0);
 
 /** Micro-batches that a device holds at a time. @param {Cell[]} row @param {number} time */
 export const heldAt = (row, time) =>
-  row.reduce((count, { op, start, end }) => count + (op === 'F' ? Number(start < time || end <= time) : -Number(end <= time)), 0);
+  row.reduce((count, { op, start, end }) => count + (op === 'F' ? +(start < time || end <= time) : -(end <= time)), 0);

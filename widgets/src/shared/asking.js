@@ -1,8 +1,9 @@
 // The drawing is one stop of the Tab key; arrow keys go from mark to mark. Hover, focus and tap show what a mark
-// says, and a frame around it.
+// says, a frame around it, and what it needs, if its `data-needs` has the keys of others.
+import { path, rect } from './svg.js';
+import { markup } from './text.js';
 
 const HINT = 'Point at a part of the drawing, or go to it with Tab and the arrow keys, to ask what it is.';
-const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = 2; // pixels from a mark to its frame
 
 /** @type {Record<string, [number, number]>} */
@@ -38,6 +39,7 @@ const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
 export function makeAsking(drawing, line, signal) {
   let key = '';
   const marks = () => /** @type {SVGGraphicsElement[]} */ ([...drawing.querySelectorAll('[data-key]')]);
+  const find = (/** @type {string | undefined} */ one) => marks().find(({ dataset }) => dataset.key === one);
   const markOf = (/** @type {EventTarget | null} */ target) =>
     /** @type {SVGGraphicsElement | null} */ (/** @type {Element} */ (target).closest?.('[data-key]'));
 
@@ -45,12 +47,12 @@ export function makeAsking(drawing, line, signal) {
   const show = (mark) => {
     line.textContent = mark?.getAttribute('aria-label') ?? HINT;
     line.classList.toggle('sw-hint', !mark);
-    drawing.querySelector('.sw-mark')?.remove();
+    drawing.querySelector('.sw-marks')?.remove();
     for (const other of drawing.querySelectorAll('[data-key][tabindex="0"]')) other.setAttribute('tabindex', '-1');
     const stop = mark ?? marks()[0];
     stop?.setAttribute('tabindex', '0');
     stop?.setAttribute('data-lm-suppress-shortcuts', 'true'); // or JupyterLab takes the arrow keys
-    if (mark) drawing.firstElementChild?.append(frameOf(mark));
+    if (mark) drawing.firstElementChild?.insertAdjacentHTML('beforeend', framesOf(mark, find).text);
   };
   const ask = (/** @type {Event} */ { target }) => {
     const mark = markOf(target);
@@ -77,7 +79,6 @@ export function makeAsking(drawing, line, signal) {
     const { activeElement } = /** @type {Document} */ (drawing.getRootNode());
     const focused = drawing.contains(activeElement) ? markOf(activeElement) : undefined;
     draw();
-    const find = (/** @type {string | undefined} */ one) => marks().find(({ dataset }) => dataset.key === one);
     const mark = find(key);
     if (!mark) key = '';
     show(mark);
@@ -85,16 +86,28 @@ export function makeAsking(drawing, line, signal) {
   };
 }
 
-/** Drawn, because not every browser outlines what is inside an SVG. @param {SVGGraphicsElement} mark */
-function frameOf(mark) {
+/**
+ * Drawn, because not every browser outlines what is inside an SVG.
+ * @param {SVGGraphicsElement} mark
+ * @param {(key: string) => SVGGraphicsElement | undefined} find
+ */
+function framesOf(mark, find) {
+  const [x, y, width, height] = boxOf(mark);
+  const { id } = /** @type {HTMLElement} */ (mark.closest('[data-id]')).dataset;
+  const needs = (mark.dataset.needs ?? '').split(' ').flatMap((key) => find(key) ?? []).map(boxOf);
+  return markup`<g class="sw-marks">${needs.map(([left, top, wide, high], i) => [
+    rect(left, top, wide, high, 'need'),
+    i < 1 && path(`M${left + wide - 4} ${top + high / 2}L${x + 4} ${y + height / 2}`, 'need', markup`marker-end="url(#${id}-head)"`),
+  ])}${rect(x - MARGIN, y - MARGIN, width + 2 * MARGIN, height + 2 * MARGIN, 'mark', markup`rx="4"`)}</g>`;
+}
+
+/** Where a mark is in its drawing, once its motion has come to an end. @param {SVGGraphicsElement} mark */
+function boxOf(mark) {
   const svg = /** @type {SVGSVGElement} */ (mark.ownerSVGElement);
+  const motions = mark.getAnimations({ subtree: true }).map((motion) => /** @type {const} */ ([motion, motion.currentTime]));
+  for (const [motion] of motions) motion.currentTime = 1e4;
   const [box, ground] = [mark.getBoundingClientRect(), svg.getBoundingClientRect()];
+  for (const [motion, time] of motions) motion.currentTime = time;
   const scale = svg.viewBox.baseVal.width / ground.width || 1;
-  const frame = document.createElementNS(SVG, 'rect');
-  const place = {
-    x: (box.x - ground.x) * scale - MARGIN, y: (box.y - ground.y) * scale - MARGIN,
-    width: box.width * scale + 2 * MARGIN, height: box.height * scale + 2 * MARGIN, rx: 4, class: 'sw-mark',
-  };
-  for (const [name, value] of Object.entries(place)) frame.setAttribute(name, String(value));
-  return frame;
+  return [(box.x - ground.x) * scale, (box.y - ground.y) * scale, box.width * scale, box.height * scale];
 }
