@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { widget } from '../../widgets/src/pipeline-bubble/index.js';
-import { STAGES, TARGETS, fewest, microbatchStops, ofIdeal, ofTotal } from '../../widgets/src/pipeline-bubble/model.js';
+import { TARGETS, fewest, ofIdeal, ofTotal } from '../../widgets/src/pipeline-bubble/model.js';
+import { controlsOf } from '../../widgets/src/shared/controls.js';
 import { alt, prompts } from '../../widgets/src/pipeline-bubble/words.js';
 import { fromAddress, toAddress, toCode } from '../../widgets/src/shared/fields.js';
 import { soundState } from '../../widgets/src/shared/state.js';
@@ -12,6 +13,7 @@ const state = (/** @type {Record<string, any>} */ traits = {}) =>
 const plain = (/** @type {string} */ text) => text.replaceAll('\u00a0', ' ');
 const drawn = (/** @type {Record<string, any>} */ traits = {}, width = 640) => plain(widget.draw(state(traits), { width, id: 'x' }).text);
 const names = (/** @type {string} */ svg) => [...svg.matchAll(/data-key="([^"]*)" role="img" aria-label="([^"]*)"/g)].map(([, key, name]) => [key, name]);
+const STAGES = /** @type {number[]} */ (/** @type {any} */ (widget.controls[0]).stops);
 
 test('the two definitions, and what a target takes', () => {
   assert.deepEqual([ofTotal(4, 8), ofIdeal(4, 8), ofTotal(1, 5), ofIdeal(64, 1)], [3 / 11, 3 / 8, 0, 63]);
@@ -21,7 +23,7 @@ test('the two definitions, and what a target takes', () => {
 
 test('the slider reaches the answers to the prompts', () => {
   for (const stages of STAGES) for (const target of TARGETS) {
-    const stops = microbatchStops({ stages, microbatches: 1, target });
+    const { stops } = /** @type {any} */ (controlsOf(widget, state({ stages, target }))[1]);
     assert.ok(stops.includes(4 * stages) && stops.includes(Math.min(256, fewest(stages, target))));
     assert.deepEqual([stops[0], stops.at(-1), new Set(stops).size], [1, 256, stops.length]);
   }

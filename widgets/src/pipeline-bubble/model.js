@@ -20,11 +20,5 @@ export function fewest(stages, target) {
   return Math.max(1, Math.ceil(((stages - 1) * (100 - cents)) / cents));
 }
 
-/** Every count to `dense`, then sixteen to the octave. @param {number} dense @param {number} most */
-const stops = (dense, most) => Array.from({ length: most }, (_, i) => i + 1).filter((n) => n % Math.max(1, 2 ** Math.ceil(Math.log2(n / dense))) === 0);
-
-export const STAGES = stops(16, MAX_STAGES);
-
-/** Micro-batches that the slider reaches: also M = 4P, and the fewest for the target. @param {State} state */
-export const microbatchStops = ({ stages, target }) =>
-  [...new Set([...stops(32, MAX_MICROBATCHES), 4 * stages, Math.min(fewest(stages, target), MAX_MICROBATCHES)])].sort((a, b) => a - b);
+/** Numbers in their order, each once. @param {number[]} values */
+export const inOrder = (values) => [...new Set(values)].sort((a, b) => a - b);

@@ -101,7 +101,7 @@ ${path(`M${left} ${base}H${end}`)}${axis(ticks(makespan, narrow ? 4 : 8), x, bas
 ${entry('activations', 'A', 0, panel - 32, fill(given.flight[narrow], microbatches), TEXT)}${write(width, panel - 17, MUTED, given.peak, 'end')}
 ${rows.map((_, stage) => held(stage))}
 ${time < makespan && [
-    path(`M${x(time)} ${top - 4}V${base}M${x(time)} ${panel - 4}v${tall}`, 'line sw-stroke-text sw-schedule-now', markup`style="--from:${x(before) - x(time)}px"`),
+    path(markup`M${x(time)} ${top - 4}V${base}M${x(time)} ${panel - 4}v${tall}`, 'line sw-stroke-text sw-schedule-now', markup`style="--from:${x(before) - x(time)}px"`),
     write(x(time), top - 8, `${TEXT} sw-strong`, number(time), 'middle'),
   ]}
 </svg>`;

@@ -9,5 +9,5 @@ import { MUTED, path, write } from './svg.js';
  * @param {(value: number) => unknown} text a number, or false where there is no room for it
  */
 export const axis = (values, x, y, text) => values.map((value) => [
-  path(`M${x(value)} ${y}v4`), write(x(value), y + 18, MUTED, text(value), 'middle'),
+  path(`M${x(value)} ${y}v4`), write(x(value), y + 20, MUTED, text(value), 'middle'),
 ]);

@@ -24,6 +24,9 @@ export const rect = (x, y, width, height, look, more) =>
 /** @param {unknown} d @param {string} [look] the rest of its classes; else it is a line of an axis @param {unknown} [more] further attributes */
 export const path = (d, look = 'line sw-stroke-rule', more) => markup`<path d="${d}" class="sw-${look}" ${more}/>`;
 
+/** @param {number} x @param {number} y @param {number} r @param {string} look the rest of its classes */
+export const circle = (x, y, r, look) => markup`<circle cx="${x}" cy="${y}" r="${r}" class="sw-${look}"/>`;
+
 /** What can be asked. @param {string} key @param {string} text the answer @param {unknown} content @param {unknown} [more] further attributes */
 export const mark = (key, text, content, more) => markup`<g ${ask(text, key)} ${more}>${content}</g>`;
 
