@@ -235,7 +235,7 @@ def test_agrees_with_torch(check, device):
 def test_queries_that_see_nothing_get_zero_and_finite_gradients(layout, kernel, check, device):
     if kernel == "sdpa" and device != "cpu":
         pytest.skip("a kernel for the CPU")
-    case = make_case((2, 12, 4), causal=True, device=device)
+    case = make_case((2, 12, 4), heads=(2, 2), causal=True, device=device)
     mask = torch.ones(2, 12, dtype=torch.bool, device=device)
     mask[0, :5] = False  # left padding: the first block that devices 0 and 1 see is all hidden
     mask[1] = False
@@ -245,7 +245,7 @@ def test_queries_that_see_nothing_get_zero_and_finite_gradients(layout, kernel, 
     assert not got[0][0, :, :5].any()
     assert not any(x[1].any() for x in got)
     theirs = torch.nn.functional.scaled_dot_product_attention(
-        *case[:3], attn_mask=visible(case).to(device)
+        *case[:3], attn_mask=visible(case).to(device), enable_gqa=True
     )
     assert not theirs[1].any()
 
@@ -350,6 +350,14 @@ def test_sixteen_bit_errors_do_not_grow_with_the_ring():
         return (got.double() - wanted).abs().max().item()
 
     assert error(64) <= 1.01 * error(1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_kernel_that_saw_nothing_says_so(kernel, dtype):
+    out, lse = kernel.finish(kernel.start(torch.ones(1, 2, 1, 3, 4), 5, dtype))
+    assert torch.equal(out, torch.zeros(1, 2, 1, 3, 5, dtype=dtype))
+    assert torch.equal(lse, torch.full((1, 2, 1, 3, 1), -torch.inf, dtype=dtype))
 
 
 def test_future_blocks_are_skipped(monkeypatch):

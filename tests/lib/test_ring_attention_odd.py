@@ -91,6 +91,20 @@ def test_nan_in_a_query_is_never_lost_however_few_keys_there_are(dtype, causal, 
 
 
 @kernels
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_query_that_sees_nothing_is_zero_whatever_it_holds(causal, kernel):
+    q, k, v = inputs(5)
+    q[:, :, 0] = torch.nan
+    q[1] = torch.nan
+    seen = torch.tensor([[False, True, True, True, False], [False] * 5])
+    out = ring_attention(q, k, v, num_devices=2, causal=causal, kernel=kernel, key_mask=seen)
+    assert not out[1].any()
+    assert out[0, :, 1:].isfinite().all()
+    assert out[0, :, 0].isnan().all() != causal
+    assert not (out[0, :, 0].any() and causal)
+
+
+@kernels
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("odd", [(), (torch.nan,), (torch.inf,)])

@@ -161,6 +161,13 @@ def test_memory_is_bounded_by_a_tile_and_not_by_the_square_of_the_block(heads):
     assert largest.numel <= max(_tiles.TILE_SCORES, heads * 3000)
 
 
+def test_tiles_of_a_triangle_are_low_so_that_little_is_computed_for_nothing():
+    q, k, v = normal(6, *[(1, 1, 3000, 1)] * 3, dtype=torch.float32)
+    with LargestTensor() as largest:
+        absorb_block(q, k, v, *start_softmax(q, v), causal=True)
+    assert largest.numel == _tiles.STAIR_ROWS * _tiles.TILE_COLS
+
+
 Q, M = torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 3)
 
 

@@ -113,9 +113,9 @@ def peak_inflight_per_stage(cells: Iterable[Cell]) -> list[int]:
 
 
 def peak_inflight_microbatches(cells: Iterable[Cell]) -> int:
-    """Return the most micro-batches that stage 0, the one that holds most, has in flight at a time.
+    """Return the most micro-batches that stage 0 has in flight at a time.
 
-    GPipe: M. 1F1B: min(M, P).
+    GPipe: M. 1F1B: min(M, P). In both no stage holds more; in a schedule of your own one may.
 
     Args:
         cells: cells of a schedule; see `peak_inflight_per_stage` for every stage.

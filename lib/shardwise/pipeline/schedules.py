@@ -179,7 +179,8 @@ def pipeline_schedule(
 
     "gpipe" runs all forwards of a stage, then all its backwards. "1f1b" takes in micro-batches
     until min(M, P - s) of them are in flight at stage s; from then on it retires one with a
-    backward before each further forward. Both take micro-batches in order. With equal stages of
+    backward before each further forward. That is Megatron-LM's warm-up of P - s - 1 forwards, then
+    forward and backward by turns. Both take micro-batches in order. With equal stages of
     costs F and B and no latency both need (M + P - 1)(F + B). A message travels while its sender
     works on; a stage that waits for one is idle.
 

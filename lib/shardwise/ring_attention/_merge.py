@@ -64,13 +64,12 @@ def _attend_block(
     if mask is not None:
         nothing = _sees_nothing(mask, q.shape[3], triangular=triangular)[:, 0]
         nothing = nothing.repeat_interleave(q.shape[1], 0)
-        lse.masked_fill_(nothing, _lowest(dtype))
-        out.masked_fill_(nothing, 0)
+        lse.masked_fill_(nothing, -torch.inf)
+        out.masked_fill_(nothing, 0)  # NaN where the query is
     if not lse.all():  # a 0 may be right, but need not be
         exact = _tiles.start(q, v.shape[-1], dtype)
         _tiles.absorb(q, k, v, exact, logits)
         out, lse = (x.flatten(0, 1) for x in _tiles.finish(exact))
-        lse.clamp_(min=_lowest(dtype))
     return out, lse
 
 
