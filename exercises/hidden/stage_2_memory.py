@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from shardwise_grading import Outcome, Result, World, first_message, show
+from shardwise_grading import Outcome, Result, World, judge, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,13 +65,14 @@ def stage2_bytes(solution: Callable[..., object], world: World) -> Iterator[Resu
         ),
     ]
     for name, points, pairs in properties:
-        message = first_message(
-            _wrong(world.call(solution, *pair), pair) for pair in sorted(set(pairs))
-        )
-        yield Result(name, not message, points, message)
+        messages = (_wrong(world.call(solution, *pair), pair) for pair in sorted(set(pairs)))
+        yield from judge([(name, points, messages)])
     refused = [(-1, 1), (5, 0), (5, -2), (-drawn[0], 8), (drawn[1], -drawn[2])]
-    message = first_message(_accepted(world.call(solution, *pair), pair) for pair in refused)
-    yield Result("ValueError for a negative psi and for n below 1", not message, 1, message)
+    messages = (
+        world.call(solution, *pair).instead_of("ValueError", f"stage2_bytes{pair}")
+        for pair in refused
+    )
+    yield from judge([("ValueError for a negative psi and for n below 1", 1, messages)])
 
 
 def partition_table(solution: object, world: World) -> Iterator[Result]:  # noqa: ARG001
@@ -80,10 +81,8 @@ def partition_table(solution: object, world: World) -> Iterator[Result]:  # noqa
         ("what the passes read and write, in 16 bits", STATE_ON_16_BITS),
         ("what only the optimizer reads, in 32 bits", STATE_ON_32_BITS),
     ):
-        message = first_message(
-            _wrong_row(solution, row, expected) for row, expected in rows.items()
-        )
-        yield Result(name, not message, 1, message)
+        messages = (_wrong_row(solution, row, expected) for row, expected in rows.items())
+        yield from judge([(name, 1, messages)])
 
 
 CHECKS = {"stage2_bytes": stage2_bytes, "partition_table": partition_table}
@@ -104,15 +103,6 @@ def _wrong(outcome: Outcome, pair: Pair) -> str:
     if infinite or abs(Fraction(value) - exact) > ULPS * Fraction(math.ulp(float(exact))):
         return f"{call} returned {show(value)}; expected {show(exact)}"
     return ""
-
-
-def _accepted(outcome: Outcome, pair: Pair) -> str:
-    """Say what happened to a wrong input, unless it was refused as specified."""
-    if "ValueError" in outcome.kinds:
-        return ""
-    call = f"stage2_bytes({pair[0]}, {pair[1]})"
-    did = outcome.failure if outcome.error else f"returned {show(outcome.value)}"
-    return f"{call} {did}; expected ValueError"
 
 
 def _wrong_row(table: object, row: str, expected: str) -> str:

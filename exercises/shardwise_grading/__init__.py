@@ -1,6 +1,6 @@
 """Grading of the exercises: hidden checks, the world they run in, and a sample class."""
 
-from shardwise_grading.results import Report, Result, first_message, show
+from shardwise_grading.results import Report, Result, first_message, judge, show
 from shardwise_grading.runner import grade
 from shardwise_grading.world import CollectiveCall, LocalWorld, Outcome, World
 
@@ -13,5 +13,6 @@ __all__ = [
     "World",
     "first_message",
     "grade",
+    "judge",
     "show",
 ]

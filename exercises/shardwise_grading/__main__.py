@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from shardwise_grading.mutants import kill_table, read_known, use_course
 from shardwise_grading.sample import copy_course, grade_class, read_class, results_table
 
 EXIT_CODES = """\
@@ -53,7 +54,36 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="FOLDER",
         help="work in this new folder and leave it, to look at feedback and gradebook",
     )
-    return run_sample(parser.parse_args(arguments))
+    sample.set_defaults(run=run_sample)
+    mutants = commands.add_parser(
+        "mutants",
+        help="show which hidden check finds which known mistake",
+        description="Run the hidden checks on known wrong and right solutions, and print which "
+        "property fails for which; exit with 1 if a mistake goes unfound.",
+    )
+    mutants.add_argument(
+        "exercise",
+        nargs="*",
+        help="modules of hidden checks, such as stage_2_memory (default: all)",
+    )
+    mutants.add_argument(
+        "--course",
+        type=Path,
+        default=Path("exercises"),
+        metavar="FOLDER",
+        help="the course whose checks are run (default: %(default)s)",
+    )
+    mutants.add_argument(
+        "--known",
+        type=Path,
+        default=Path("tests/exercises/known"),
+        metavar="FOLDER",
+        help="the folder with the solutions (default: %(default)s)",
+    )
+    mutants.set_defaults(run=run_mutants)
+    options = parser.parse_args(arguments)
+    status: int = options.run(options)
+    return status
 
 
 def run_sample(options: argparse.Namespace) -> int:
@@ -79,6 +109,26 @@ def run_sample(options: argparse.Namespace) -> int:
     if options.keep:
         print(f"feedback, gradebook.db and grades.csv are in {options.keep}")
     return 1 if surprises else 0
+
+
+def run_mutants(options: argparse.Namespace) -> int:
+    """Print the tables of the exercises that the options name."""
+    errors = Console(stderr=True, soft_wrap=True)
+    try:
+        use_course(options.course)
+        names = options.exercise or sorted(path.stem for path in options.known.glob("*.py"))
+        parts = [part for name in names for part in read_known(options.known / f"{name}.py")]
+    except FileNotFoundError as error:
+        errors.print(str(error), style="red", markup=False)
+        return 2
+    status = 0
+    for known in parts:
+        table, amiss = kill_table(known)
+        Console().print(table)
+        for line in amiss:
+            errors.print(line, style="red", markup=False)
+        status |= bool(amiss)
+    return status
 
 
 if __name__ == "__main__":

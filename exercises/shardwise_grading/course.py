@@ -121,27 +121,32 @@ def find_problem(course: Path, student: str, assignment: str) -> str:
     for name in sorted(names | released.keys()):
         if name not in names:
             return f"{name} was not handed in, under that name"
-        try:
-            problem = _damage(handed_in / name, released.get(name))
-        except json.JSONDecodeError as error:
-            return f"{name} is no JSON: {error}"
-        except Exception as error:  # noqa: BLE001  (whatever a damaged file makes nbformat raise)
-            reason = " ".join(str(error).split())[:80]
-            return f"{name} is no readable notebook: {type(error).__name__} {reason}"
-        if not problem and not _was_run(course / "autograded" / student / assignment / name):
-            again = f"nbgrader autograde {assignment} --student={student}"
-            problem = f"could not be graded by nbgrader; see what '{again}' says"
+        problem = _damage(handed_in / name, released.get(name))
         if problem:
             return f"{name} {problem}"
+    # nbgrader gives up on all notebooks of a student where one is damaged: that was said above.
+    for name in sorted(names):
+        if not _was_run(course / "autograded" / student / assignment / name):
+            again = f"nbgrader autograde {assignment} --student={student}"
+            return f"{name} could not be graded by nbgrader; see what '{again}' says"
     return ""
 
 
 def _damage(path: Path, released: Path | None) -> str:
-    """Say what a notebook has lost that nbgrader needs; it would give 0 points for it."""
-    version = json.loads(path.read_bytes())["nbformat"]
-    if version != nbformat.current_nbformat:
-        return f"is in notebook format {version}; save it in {nbformat.current_nbformat}"
-    missing = sorted(_cells(released).keys() - _cells(path).keys()) if released else []
+    """Say what is wrong with the file of a notebook, so that nbgrader would give 0 points for it.
+
+    A damaged file makes nbformat raise what it likes.
+    """
+    try:
+        version = json.loads(path.read_bytes())["nbformat"]
+        if version != nbformat.current_nbformat:
+            return f"is in notebook format {version}; save it in {nbformat.current_nbformat}"
+        missing = sorted(_cells(released).keys() - _cells(path).keys()) if released else []
+    except json.JSONDecodeError as error:
+        return f"is no JSON: {error}"
+    except Exception as error:  # noqa: BLE001
+        reason = " ".join(str(error).split())[:80]
+        return f"is no readable notebook: {type(error).__name__} {reason}"
     return f"lacks cells of the release: {', '.join(missing)}"[:120] if missing else ""
 
 

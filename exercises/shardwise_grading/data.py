@@ -67,7 +67,7 @@ def _copy(value: Any, depth: int, nodes: Iterator[int]) -> object:  # noqa: ANN4
     kind = type(value)
     if next(nodes) >= MOST:
         return Foreign(type_name(kind))
-    if id(kind) in PLAIN or kind is _tensor_type():
+    if id(kind) in PLAIN or kind is tensor_type():
         return value
     if kind is Fraction:
         parts = (value.numerator, value.denominator)
@@ -85,7 +85,7 @@ def _copy(value: Any, depth: int, nodes: Iterator[int]) -> object:  # noqa: ANN4
     return Foreign(type_name(kind))
 
 
-def _tensor_type() -> type | None:
+def tensor_type() -> Any:  # noqa: ANN401
     """The exact tensor type, without importing torch where nobody has."""
     torch = sys.modules.get("torch")
     return getattr(torch, "Tensor", None)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from shardwise_grading.data import tensor_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 LONGEST = 120
 BITS = 256
@@ -74,6 +76,21 @@ class Report:
         return "\n".join(lines)
 
 
+def judge(properties: Iterable[tuple[str, int, Iterable[str]]]) -> Iterator[Result]:
+    """Turn named properties into results; one holds when none of its messages says anything.
+
+    Args:
+        properties: name, points, and a message for each input, the smallest first.
+
+    Example:
+        >>> [result.passed for result in judge([("a", 1, ["", ""]), ("b", 1, ["", "f(2) is 3"])])]
+        [True, False]
+    """
+    for name, points, messages in properties:
+        message = first_message(messages)
+        yield Result(name, not message, points, message)
+
+
 def first_message(messages: Iterable[str]) -> str:
     """Return the first message that says something, without asking for more.
 
@@ -89,14 +106,14 @@ def first_message(messages: Iterable[str]) -> str:
         return f"a fault of the check: {type(error).__name__}; tell your instructor"
 
 
-def show(value: object) -> str:
+def show(value: Any) -> str:  # noqa: ANN401
     """Write a value the way a message needs it: exact, on one line, and short.
 
     Args:
         value: anything that plain data can hold.
 
     Returns:
-        Its text; fractions as ``n/d``, long text cut, huge numbers by their size.
+        Its text; fractions as ``n/d``, tensors and huge numbers by their size, long text cut.
 
     Example:
         >>> from fractions import Fraction
@@ -109,6 +126,8 @@ def show(value: object) -> str:
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > BITS:
             return "a Fraction of very large numbers"
         return str(value) if value.denominator == 1 else f"{value} = {float(value)!r}"
+    if type(value) is tensor_type():
+        return f"a tensor of shape {tuple(value.shape)}"
     try:
         text = " ".join(repr(value).split())
     except (ValueError, RecursionError):  # a huge int inside a list, or endless nesting

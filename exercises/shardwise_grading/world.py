@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import random
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shardwise_grading.data import ancestors, as_data, type_name
 from shardwise_grading.interception import Function, intercepted
 from shardwise_grading.limit import LateError, time_limit
 from shardwise_grading.lockdown import lockdown
+from shardwise_grading.observation import Observation, Observer
 from shardwise_grading.quiet import quiet
+from shardwise_grading.results import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +54,7 @@ class Outcome:
         kinds: that name and those of the types it derives from.
         detail: the exception's message.
         collectives: the collectives it called, in order.
+        observed: what it did to tensors beside that; nothing where it raised.
     """
 
     value: object = None
@@ -59,6 +62,7 @@ class Outcome:
     kinds: tuple[str, ...] = ()
     detail: str = ""
     collectives: tuple[CollectiveCall, ...] = ()
+    observed: Observation = field(default_factory=Observation)
 
     @property
     def failure(self) -> str:
@@ -67,6 +71,20 @@ class Outcome:
             return self.detail
         return f"raised {self.error}: {self.detail}" if self.error else ""
 
+    @property
+    def deed(self) -> str:
+        """What it did, for a message: what happened, or what it returned."""
+        return self.failure if self.error else f"returned {show(self.value)}"
+
+    def instead_of(self, error: str, call: str) -> str:
+        """Say what a call did where it had to raise; empty when it raised that.
+
+        Example:
+            >>> Outcome(value=3).instead_of("ValueError", "f(0)")
+            'f(0) returned 3; expected ValueError'
+        """
+        return "" if error in self.kinds else f"{call} {self.deed}; expected {error}"
+
 
 class World(Protocol):
     """What a hidden check may ask for."""
@@ -74,8 +92,8 @@ class World(Protocol):
     def random(self, label: str) -> random.Random:
         """Return a generator that depends on nothing but the course's seed and the label."""
 
-    def call(self, function: Function, *args: object, **kwargs: object) -> Outcome:
-        """Call the student's function; whatever it does, an outcome comes back."""
+    def call(self, function: Function, *args: object) -> Outcome:
+        """Call the student's function on copies; whatever it does, an outcome comes back."""
 
     def answering(self, collective: str, function: Function) -> AbstractContextManager[None]:
         """Let a function of ours answer a collective inside the context."""
@@ -139,28 +157,31 @@ class LocalWorld:
         """Return a generator that depends on nothing but the course's seed and the label."""
         return random.Random(f"{self._seed}/{label}")  # noqa: S311
 
-    def call(self, function: Function, *args: object, **kwargs: object) -> Outcome:
-        """Call the student's function; whatever it does, an outcome comes back.
+    def call(self, function: Function, *args: object) -> Outcome:
+        """Call the student's function on copies; whatever it does, an outcome comes back.
 
         Only an interrupt passes through: nbgrader sends one when the cell's time is over.
         """
         self._calls.clear()
         try:
             with time_limit(self._seconds):
-                return self._call(function, *args, **kwargs)
+                return self._call(function, *args)
         except LateError as error:
             name = LateError.__name__
             return Outcome(None, name, (name,), str(error), tuple(self._calls))
 
-    def _call(self, function: Function, *args: object, **kwargs: object) -> Outcome:
+    def _call(self, function: Function, *args: object) -> Outcome:
+        observer = Observer(args)
         try:
-            value = as_data(function(*args, **kwargs))
+            with observer.watching():
+                value = as_data(function(*observer.given))
+            observed = observer.seen(value)
         except (KeyboardInterrupt, LateError):
             raise
         except BaseException as error:  # noqa: BLE001
             kinds = tuple(type_name(kind) for kind in ancestors(type(error)))
             return Outcome(None, kinds[0], kinds, _text(error), tuple(self._calls))
-        return Outcome(value=value, collectives=tuple(self._calls))
+        return Outcome(value=value, collectives=tuple(self._calls), observed=observed)
 
     @contextmanager
     def answering(self, collective: str, function: Function) -> Iterator[None]:

@@ -24,9 +24,11 @@ from shardwise_grading.sample import SampleClass, Student, copy_course, read_cla
 ASSIGNMENT = "distributed-training"
 NOTEBOOK = "2-stage-2-memory"
 FILE = f"{NOTEBOOK}.ipynb"
-GRADED = {"all-right": 10.0, "partly-right": 4.0, "asks-the-library": 1.0, "untouched": 0.0}
 HIDDEN = ROOT / "exercises" / "hidden"
 SOURCE = ROOT / "exercises" / "source" / ASSIGNMENT
+FILES = sorted(path.name for path in SOURCE.glob("*.ipynb"))
+SAMPLE = read_class(ROOT / "tests" / "sample_class")
+GRADED = {student.id: student.points for student in SAMPLE.students if not student.needs_human}
 
 
 def hidden_code():
@@ -51,6 +53,11 @@ def solution_code():
     return {line for line in lines if len(line) > 15}
 
 
+def test_the_class_hands_in_every_exercise():
+    for points in GRADED.values():
+        assert sorted(f"{name}.ipynb" for name in points) == FILES
+
+
 def outputs(notebook, grade_id):
     (cell,) = (
         cell
@@ -60,12 +67,12 @@ def outputs(notebook, grade_id):
     return cell.outputs
 
 
-def autograded(graded, student):
-    return nbformat.read(graded.course / "autograded" / student / ASSIGNMENT / FILE, as_version=4)
+def autograded(graded, student, file=FILE):
+    return nbformat.read(graded.course / "autograded" / student / ASSIGNMENT / file, as_version=4)
 
 
-def feedback_text(graded, student):
-    page = graded.course / "feedback" / student / ASSIGNMENT / FILE.replace("ipynb", "html")
+def feedback_text(graded, student, file=FILE):
+    page = graded.course / "feedback" / student / ASSIGNMENT / file.replace("ipynb", "html")
     return BeautifulSoup(page.read_text(encoding="utf-8"), "lxml").get_text()
 
 
@@ -76,15 +83,18 @@ class TestSampleClass:
     def test_the_table_has_a_row_for_everybody(self, graded):
         rows = {line.split()[1]: line for line in graded.table.splitlines() if "│" in line}
         for student, points in GRADED.items():
-            assert re.search(rf"graded\W+{points:g}\W+{points:g}\W", rows[student])
+            earned = [*(points[name] for name in sorted(points)), sum(points.values())]
+            shown = r"\W+".join(f"{number:g}" for number in earned)
+            assert re.search(rf"graded\W+{shown}\W", rows[student])
         assert "needs a human" in rows["broken-json"]
         assert "is no JSON" in graded.table
 
     def test_export_holds_the_scores(self, graded):
         with (graded.course / "grades.csv").open(encoding="utf-8") as file:
             rows = {row["student_id"]: row for row in csv.DictReader(file)}
-        assert {student: float(rows[student]["score"]) for student in GRADED} == GRADED
-        assert {float(row["max_score"]) for row in rows.values()} == {10.0}
+        for student, points in GRADED.items():
+            assert float(rows[student]["score"]) == sum(points.values())
+        assert {float(row["max_score"]) for row in rows.values()} == {10.0 * len(FILES)}
 
     def test_a_hidden_cell_shows_one_float_and_keeps_stderr_to_itself(self, graded):
         notebook = autograded(graded, "partly-right")
@@ -96,9 +106,16 @@ class TestSampleClass:
         visible = outputs(notebook, "stage2-bytes-visible")
         assert any(output.get("name") == "stderr" for output in visible)
 
-    def test_the_library_did_not_answer(self, graded):
-        report = outputs(autograded(graded, "asks-the-library"), "stage2-bytes-hidden")[0].text
-        assert "zero_memory_per_device is locked" in report
+    @pytest.mark.parametrize("file", FILES)
+    def test_the_library_did_not_answer(self, graded, file):
+        notebook = autograded(graded, "asks-the-library", file)
+        texts = [
+            output.get("text", "")
+            for cell in notebook.cells
+            if cell.cell_type == "code"
+            for output in cell.outputs
+        ]
+        assert "is locked while your work is graded" in "".join(texts)
 
     def test_everybody_who_was_graded_gets_feedback(self, graded):
         assert {path.name for path in (graded.course / "feedback").iterdir()} == set(GRADED)
@@ -106,10 +123,11 @@ class TestSampleClass:
         assert "stage2_bytes(1, 3) returned 6; expected 20/3" in text
         assert "return 2 * psi + 14 * psi // n" in text
 
+    @pytest.mark.parametrize("file", FILES)
     @pytest.mark.parametrize("student", GRADED)
-    def test_feedback_holds_no_hidden_check_and_no_solution(self, graded, student):
-        text = feedback_text(graded, student)
-        path = graded.course / "submitted" / student / ASSIGNMENT / FILE
+    def test_feedback_holds_no_hidden_check_and_no_solution(self, graded, student, file):
+        text = feedback_text(graded, student, file)
+        path = graded.course / "submitted" / student / ASSIGNMENT / file
         own = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
         forbidden = {line for line in hidden_code() | solution_code() if line not in own}
         assert len(forbidden) > 40
@@ -120,7 +138,7 @@ class TestRelease:
     def test_is_the_notebooks_and_nothing_else(self, graded):
         released = graded.course / "release" / ASSIGNMENT
         files = {path.relative_to(released) for path in released.rglob("*") if path.is_file()}
-        assert files == {Path(path.name) for path in SOURCE.glob("*.ipynb")}
+        assert files == {Path(name) for name in FILES}
 
     def test_holds_neither_checks_nor_solutions(self, graded):
         for path in (graded.course / "release").rglob("*.ipynb"):
@@ -132,22 +150,23 @@ class TestRelease:
                 assert word not in text
             assert "# Your code here." in text
 
-    def test_the_stub_is_python(self, graded):
-        for cell in nbformat.read(
-            graded.course / "release" / ASSIGNMENT / FILE, as_version=4
-        ).cells:
+    @pytest.mark.parametrize("file", FILES)
+    def test_the_stub_is_python(self, graded, file):
+        path = graded.course / "release" / ASSIGNMENT / file
+        for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code":
                 ast.parse(cell.source)
 
     def test_validate_tells_a_stub_from_a_solution(self, graded):
-        lines = []
-        for folder in ("release", "submitted/all-right", "source"):
-            path = graded.course / folder / ASSIGNMENT / FILE
-            shutil.copy2(path, graded.course / f"{folder.partition('/')[0]}.ipynb")
-        names = ("release.ipynb", "submitted.ipynb", "source.ipynb")
+        lines, names = [], []
+        for folder in ("release", "source", "submitted/all-right"):
+            for file in FILES if folder != "submitted/all-right" else [FILE]:
+                names.append(f"{folder.partition('/')[0]}-{file}")
+                shutil.copy2(graded.course / folder / ASSIGNMENT / file, graded.course / names[-1])
         nbgrader(graded.course, "validate", *names, on_line=lines.append)
         verdicts = re.findall(r"VALIDATION FAILED ON \d CELL|Success!", "".join(lines))
-        assert verdicts == ["VALIDATION FAILED ON 2 CELL", "Success!", "Success!"]
+        stubs = [f"VALIDATION FAILED ON {2 if file == FILE else 1} CELL" for file in FILES]
+        assert verdicts == [*stubs, *["Success!"] * (len(FILES) + 1)]
 
 
 @pytest.mark.long
@@ -164,8 +183,10 @@ def test_submissions_are_collected_from_an_exchange(graded, tmp_path):
     nbgrader(course, "release_assignment", ASSIGNMENT, *where)
     nbgrader(student, "submit", ASSIGNMENT, "--student=ada", *where)
     nbgrader(course, "collect", ASSIGNMENT, *where)
-    (collected,) = (course / "submitted" / "ada").rglob("*.ipynb")
-    assert collected.read_text() == (student / ASSIGNMENT / FILE).read_text()
+    collected = sorted((course / "submitted" / "ada").rglob("*.ipynb"))
+    assert [path.name for path in collected] == FILES
+    for path in collected:
+        assert path.read_text() == (student / ASSIGNMENT / path.name).read_text()
 
 
 @pytest.mark.long
@@ -266,7 +287,8 @@ class TestProblem:
     def course(self, graded, tmp_path, change):
         """A graded submission as a course of its own, changed before the table is drawn."""
         for part in ("release", "submitted/all-right", "autograded/all-right"):
-            shutil.copytree(graded.course / part, tmp_path / part)
+            (tmp_path / part / ASSIGNMENT).mkdir(parents=True)
+            shutil.copy2(graded.course / part / ASSIGNMENT / FILE, tmp_path / part / ASSIGNMENT)
         change(tmp_path)
         return find_problem(tmp_path, "all-right", ASSIGNMENT)
 
@@ -327,6 +349,8 @@ class TestTable:
         assert results_table(self.SAMPLE, self.rows(points, problem))[1] == 1
 
     def test_the_class_that_ships_has_the_four_kinds_and_a_delegating_one(self):
-        sample = read_class(ROOT / "tests" / "sample_class")
-        assert {student.id for student in sample.students} == {*GRADED, "broken-json"}
-        assert {s.id: s.points[NOTEBOOK] for s in sample.students if not s.needs_human} == GRADED
+        assert [student.id for student in SAMPLE.students if student.needs_human] == ["broken-json"]
+        totals = {student: sum(points.values()) for student, points in GRADED.items()}
+        assert totals["all-right"] == 10 * len(FILES)
+        assert 0 < totals["asks-the-library"] < totals["partly-right"] < totals["all-right"]
+        assert totals["untouched"] == 0
