@@ -53,11 +53,12 @@ def record_run(
         scale: factor of the logits; None is 1/√d.
 
     Returns:
-        The options; "tokens", L; "held", the block that device p absorbs in step t, by t and p;
-        "bytes" of each block of keys and values; "pairs" that the mask leaves, by device and block;
-        "top" and "sums", by t and p: the largest logit so far (None: no key yet) and the sum of
-        exponentials relative to it, of the device's last query in the first head; "error", the
-        largest |ring - full attention|, with PyTorch's operator as the full one.
+        The options; "tokens", L; "ids", the positions of each device's tokens; "held", the block
+        that device p absorbs in step t, by t and p; "bytes" of each block of keys and values;
+        "pairs" that the mask leaves, by device and block; "top" and "sums", by t and p: the largest
+        logit so far (None: no key yet) and the sum of exponentials relative to it, of the device's
+        last query in the first head; "error", the largest |ring - full attention|, with PyTorch's
+        operator as the full one.
 
     Raises:
         TypeError: as `ring_attention`.
@@ -88,6 +89,7 @@ def record_run(
         "causal": causal,
         "layout": layout,
         "tokens": q.shape[2],
+        "ids": [own.tolist() for own in ids],
         "held": [[block for block, _, _ in row] for row in rows],
         "bytes": [sum(t.num_bytes for t in _sent(log, 0) if t.chunk == p) for p in range(len(ids))],
         **_replay(q.detach(), rows, ids, causal=causal, scale=scale),

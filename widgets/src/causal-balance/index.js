@@ -2,11 +2,11 @@
 // beside them the three layouts at one scale.
 import { ask } from '../shared/ask.js';
 import { plural, whole } from '../shared/format.js';
-import { open, texture, textWidth, write } from '../shared/svg.js';
+import { LARGE, MUTED, STRONG, TEXT, open, texture, textWidth, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { given } from './given.js';
 import { LAYOUTS, balance, lastOf, spell } from './model.js';
-import { LARGE, MUTED, STRONG, TEXT, key } from './legend.js';
+import { key } from './legend.js';
 
 /** @typedef {import('./model.js').State} State */
 /** @typedef {ReturnType<typeof balance>} Balance */

@@ -1,5 +1,4 @@
 import { LAYOUTS } from '../causal-balance/model.js';
-import { MAX_DEVICES, MIN_DEVICES } from './model.js';
 
 /** What is constant: a page's script gets it with the frame. */
 export const given = /** @type {const} */ ({
@@ -8,8 +7,8 @@ export const given = /** @type {const} */ ({
   title: 'Ring attention',
   addressKey: 'attention',
   fields: {
-    devices: { kind: 'whole', least: MIN_DEVICES, most: MAX_DEVICES },
-    step: { kind: 'whole', least: 0, most: MAX_DEVICES },
+    devices: { kind: 'whole', least: 2, most: 8 },
+    step: { kind: 'whole', least: 0, most: 8 },
     causal: { kind: 'yes' },
     layout: { kind: 'one', of: LAYOUTS },
   },
@@ -20,4 +19,41 @@ export const given = /** @type {const} */ ({
     { kind: 'check', name: 'causal', label: 'causal mask' },
     { kind: 'stepper', name: 'step', label: 'Step' },
   ],
+  label: 'Ring and attention matrix',
+  /** The role and the name of each kind of tile. */
+  kinds: { now: ['parameters', 'now'], done: ['optimizer', 'done'], open: ['', 'to come'], skipped: ['idle', 'skipped'] },
+  tiles: 'tiles ',
+  share: 'of {all} pairs done',
+  error: 'max |ring − full| {error}',
+  busiest: 'busiest now: {most} pairs',
+  nothing: 'nothing absorbed yet',
+  ring: 'Queries stay, K and V travel',
+  matrix: 'Rows: queries, columns: keys',
+  hop: ['hop {hop}', 'of {hops}'],
+  noHop: ['no hop', 'yet'],
+  hops: 'Hop {hop} of P − 1 = {hops}: each device sends the block that it holds to its right neighbour; device 0 sends {bytes}.',
+  sent: '{who} sent {bytes} of {all}',
+  who: ['Each', 'Device 0'],
+  blocks: 'P − 1 blocks of K and V',
+  places: 'tokens {positions}',
+  device: 'Device {device} has the queries of {places}. It {does}; {done} of {all} pairs are done.{maximum}',
+  idle: 'absorbs nothing yet',
+  absorbs: 'absorbs KV{block}',
+  skips: 'skips KV{block}, which lies in its future',
+  maximum: ' For query {query} the largest logit m is {m}{shrink}; ℓ = {sum}.',
+  shrink: ', up from {m}: its sums so far shrink by e^(old m − new m) = {factor}',
+  block: 'KV{block}: keys and values of {places}, {bytes}, now on device {device}{from}.',
+  from: ', from device {device}',
+  tile: 'Queries of device {device} ({places}) by KV{block} ({places}): step {step}, {kind}; {pairs} of {all} pairs{mask}.',
+  mask: ', as no query sees a later key',
+  start: 'Start: {devices} devices share {tokens} tokens. Each keeps its queries and holds its own block of keys and values.',
+  step: 'Step {step} of {steps}: each device {gets} and absorbs it{skips}.{maximum}{end}',
+  gets: ['takes its own block', 'gets the block of its left neighbour'],
+  skipping: ', but for {count} it lies in the future and is skipped',
+  end: ' Every query has met every key that it may see.',
+  of: '{step} of {steps}',
+  noStep: '{devices} devices have steps 0 to {devices}, not {step}',
+  caption: 'By step: each device’s block, its pairs, and m of its last query',
+  head: ['Step', 'Device {device}'],
+  cell: 'KV{block}, {pairs}, {m}',
 });
