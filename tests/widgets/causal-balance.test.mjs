@@ -48,11 +48,11 @@ test('extremes are drawn with finite numbers inside the drawing', () => {
 });
 
 test('a column is as high as its work, up to the busiest of all layouts', () => {
-  const heights = [...svg({}).matchAll(/height="([^"]*)" class="sw-fill-parameters"\/><\/g>/g)].map(([, height]) => Number(height));
+  const heights = [...svg({}).matchAll(/height="([^"]*)" class="sw-fill-parameters" \/><\/g>/g)].map(([, height]) => Number(height));
   assert.equal(heights.length, 8);
   assert.equal(heights[7], 144);
   assert.ok(Math.abs(heights[0] / heights[7] - 136 / 1928) < 1e-3);
-  const striped = [...svg({ layout: 'striped' }).matchAll(/height="([^"]*)" class="sw-fill-parameters"\/><\/g>/g)].map(([, height]) => Number(height));
+  const striped = [...svg({ layout: 'striped' }).matchAll(/height="([^"]*)" class="sw-fill-parameters" \/><\/g>/g)].map(([, height]) => Number(height));
   assert.ok(Math.abs(striped[7] / heights[7] - 1088 / 1928) < 1e-3, 'one scale for all layouts');
 });
 
