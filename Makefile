@@ -62,6 +62,7 @@ epub: setup ## Write the book as shardwise.epub
 
 test: setup browser ## Everything but the long suites (minutes)
 	npm --prefix widgets test --silent
+	$(PY) -m shardwise_book build --output .shardwise/tested  # runs all cells once, for every suite
 	$(PY) -m pytest -m "not long" $(SPREAD) tests/lib lib --cov --cov-report=term --cov-fail-under=100
 	$(PY) -m pytest -m "not long" $(SPREAD) tests tools exercises/shardwise_grading widgets/shardwise_widgets --ignore=tests/lib
 
