@@ -32,14 +32,14 @@ MODEL = "import * as zero from './zero-stages/model.js';\n"
 
 def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:
     limits = node(
-        MODEL
-        + """
+        """
         import { widget } from './zero-stages/index.js';
         const { params, devices, step } = widget.fields;
         const ends = ({ least, most }) => [least, most];
         const stops = (all) => [all.at(0), all.at(-1)];
         const given = [ends(params), ends(devices), ends(step)];
-        const output = [...given, stops(zero.PARAMS), stops(zero.DEVICES)];
+        const [all, many] = widget.controls.map((control) => control.stops);
+        const output = [...given, stops(all), stops(many)];
         """
     )
     params, devices = [MIN_PARAMS, MAX_PARAMS], [1, MAX_DEVICES]

@@ -1,23 +1,24 @@
 // What ZeRO leaves on each device and what a step sends, by the equations of `shardwise.memory` and
 // `shardwise.communication`, for 2 bytes of weights, 2 of gradients and 12 of optimizer state.
-import { PARTS, breakdown, isSplit } from '../memory-budget/model.js';
+import { PARTS, isSplit } from '../memory-budget/model.js';
 
 /** @typedef {{ params: number, devices: number, step: number }} State `step` is the stage */
 /** @typedef {import('../memory-budget/model.js').Part} Part */
 
-export const NAMES = { params: 'parameters', grads: 'gradients', optimizer: 'optimizer state' };
-export const BYTES = { name: '2+2+12', params: 2, grads: 2, optimizer: 12, description: '' };
+export const BYTES = { params: 2, grads: 2, optimizer: 12 };
 export const ELEMENT = 2; // bytes of what travels: 16-bit weights and gradients
 
 /** Bytes of each part on one device at a stage. @param {State} state @param {number} [stage] */
-export const kept = ({ params, devices, step }, stage = step) =>
-  breakdown({ params, devices, stage, gpu: 0, activations: 0, recipe: BYTES.name, recipes: [BYTES] });
+export function kept({ params: psi, devices, step }, stage = step) {
+  const [params, grads, optimizer] = PARTS.map((part) => (BYTES[part] * psi) / (isSplit(part, stage) ? devices : 1));
+  return { params, grads, optimizer, total: params + grads + optimizer };
+}
 
 /** Whether a device holds no more than its slice of a part. @param {State} state @param {Part} part @param {number} [stage] */
 export const isSlice = ({ devices, step }, part, stage = step) => devices > 1 && isSplit(part, stage);
 
 /** How many times less than at stage 0. @param {State} state @param {number} [stage] */
-export const saving = (state, stage = state.step) => kept(state, 0).total / kept(state, stage).total;
+export const saving = (state, stage) => kept(state, 0).total / kept(state, stage).total;
 
 /** Bytes per parameter that every device holds, and those that all devices hold together. @param {number} stage */
 export function shares(stage) {
@@ -43,10 +44,5 @@ export function collectives(stage) {
 export const sentBytes = ({ params, devices, step }, stage = step, trips = stage < 3 ? 2 : 3) =>
   (ELEMENT * trips * params * (devices - 1)) / devices;
 
-const DRAWN = 8;
-
 /** The devices that are drawn; `null` stands for those between. @param {number} devices */
-export const drawn = (devices) =>
-  devices <= DRAWN ? Array.from({ length: devices }, (_, i) => i) : [0, 1, 2, null, devices - 1];
-
-export { DEVICES, MAX_DEVICES, MAX_PARAMS, MIN_PARAMS, PARAMS, PARTS, STAGES } from '../memory-budget/model.js';
+export const drawn = (devices) => (devices > 8 ? [0, 1, 2, null, devices - 1] : [...Array(devices).keys()]);

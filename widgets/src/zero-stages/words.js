@@ -1,6 +1,7 @@
 // What stands around the drawing: questions that it answers, and its name as an ordinary image.
 import { formatBytes, formatCount, plural } from '../shared/format.js';
-import { NAMES, PARTS, collectives, kept, sentBytes } from './model.js';
+import { given } from './given.js';
+import { collectives, kept, sentBytes } from './model.js';
 
 export const prompts = [
   'Go from stage 0 to stage 3. At which step do the bytes on a device fall most, and at which do the bytes sent rise?',
@@ -12,6 +13,6 @@ export const prompts = [
 export function alt(state) {
   const bytes = kept(state);
   return `ZeRO stage ${state.step}, ${formatCount(state.params)} parameters on ${plural(state.devices, 'device')}. Each device holds ` +
-    `${PARTS.map((part) => `${formatBytes(bytes[part])} of ${NAMES[part]}`).join(', ')}, ${formatBytes(bytes.total)} in all; ` +
-    `in a step it sends ${formatBytes(sentBytes(state))}: ${collectives(state.step).map(({ op, part }) => `${op} of ${NAMES[part]}`).join(', ')}`;
+    `${given.parts.map(([part, , , name]) => `${formatBytes(bytes[part])} of ${name}`).join(', ')}, ${formatBytes(bytes.total)} in all; ` +
+    `in a step it sends ${formatBytes(sentBytes(state))}: ${collectives(state.step).map(({ op, part }) => `${op} of ${part === 'params' ? 'parameters' : 'gradients'}`).join(', ')}`;
 }
