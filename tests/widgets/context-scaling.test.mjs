@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { duration, widget } from '../../widgets/src/context-scaling/index.js';
+import { widget } from '../../widgets/src/context-scaling/index.js';
+import { duration } from '../../widgets/src/shared/format.js';
 import { DEVICES, HEADS, LAYERS, MEMORIES, block, divisors, hidingBlock, parts, seconds, tokenBytes } from '../../widgets/src/context-scaling/model.js';
 import * as words from '../../widgets/src/context-scaling/words.js';
-import { soundState } from '../../widgets/src/shared/state.js';
+import { soundState, viewOf } from '../../widgets/src/shared/state.js';
 
 // Round numbers, so that answers can be worked out by head: 200 TFLOP/s, 200 GB/s inside a node of 8 and 20 outside.
 const hardware = /** @type {[string, ...number[]]} */ (['mine', 200e12, 8, 1e-6, 200e9, 10e-6, 20e9]);
@@ -57,7 +58,7 @@ test('one device sends nothing, and no token takes no time', () => {
 test('the drawing says every number that it shows', () => {
   const text = svg({ devices: 32 });
   for (const part of ['651K tokens', '32 × 20,345 = 651,040', '20.3K tokens × 49.2 kB', '167 MB', '333 MB', '✓ transfers hidden', '64 devices']) {
-    assert.ok(text.includes(`>${part}<`), part);
+    assert.match(text, new RegExp(`>${part.replaceAll('.', '\\.')} ?<`));
   }
   assert.match(svg({ devices: 12, memory: 0.1 }), />✕ waits [\d.]+ % of the time</);
   assert.match(svg({ memory: 0 }), />✕ no room for a token</);
@@ -131,10 +132,8 @@ test('only a state that a control or a kernel can make is sound', () => {
     ...[0, 5, 64, 1.5].map((kv) => [{ kv_heads: kv }, /^kv_heads must/]),
     ...[0, 100, '128'].map((size) => [{ head_size: size }, /^head_size must be/]),
     ...[-1, 129].map((layers) => [{ layers }, /^layers must be/]),
-    ...[undefined, null, {}, 'x', hardware.slice(1), [...hardware, 1], ['mine', 200e12, 8, 1e-6, 200e9, 10e-6, NaN], ['mine', 200e12, 0, 1e-6, 200e9, 10e-6, 1], [1, ...hardware.slice(1)]].map(
-      (wrong) => [{ hardware: wrong }, /^hardware must be a name and six numbers/],
-    ),
+    ...[undefined, null, {}, 'x', hardware.slice(0, 4), hardware.with(1, NaN), hardware.with(4, NaN)].map((wrong) => [{ hardware: wrong }, /^hardware is damaged/]),
   ])) {
-    assert.throws(() => sound({ ...base, ...change }), ({ message: said }) => message.test(said), JSON.stringify(change));
+    assert.throws(() => viewOf(widget, sound({ ...base, ...change }), { width: 640, id: 'x' }), ({ message: said }) => message.test(said), JSON.stringify(change));
   }
 });

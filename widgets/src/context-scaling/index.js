@@ -1,166 +1,132 @@
 // Context against devices: what one device holds of the sequence, how long that makes it, and what it costs in time.
 import { ask } from '../shared/ask.js';
-import { compact, digits, formatBytes, plural, whole } from '../shared/format.js';
-import { open, swatch, texture, ticks, write } from '../shared/svg.js';
-import { markup } from '../shared/text.js';
+import { compact, digits, duration, formatBytes, plural, unitOf, whole } from '../shared/format.js';
+import { MUTED, circle, headline, mark, open, path, rect, swatch, texture, ticks, write } from '../shared/svg.js';
+import { fill, markup } from '../shared/text.js';
+import { inOrder } from '../pipeline-bubble/model.js';
 import { given } from './given.js';
-import { DEVICES, MAX_DEVICES, block, checkHardware, divisors, hidingBlock, link, parts, seconds, tokenBytes } from './model.js';
+import { MAX_DEVICES, block, divisors, hidingBlock, link, parts, seconds, tokenBytes } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
-/** @typedef {{ x: (devices: number) => number, width: number, narrow: boolean, id: string, shown: number[] }} Place */
 
-/** Role, letter, name and meaning of each part. @type {Record<string, [string, string, string, string]>} */
-export const PARTS = {
-  queries: ['parameters', 'Q', 'queries', 'which stay where they are'],
-  outputs: ['optimizer', 'O', 'outputs', 'summed up block by block'],
-  keys: ['activations', 'K', 'K and V', 'keys and values of its own'],
-  gradients: ['gradients', 'G', 'gradients', 'of outputs and queries, in one layer at a time'],
-  flight: ['communication', '→', 'in flight', 'keys and values on their way'],
-};
 const PLOT = 96; // height of a panel
-const MUTED = 'small sw-fill-muted';
-const NUMBER = 'small sw-number sw-fill-muted';
-
-/** @type {[number, string][]} */
-const UNITS = [[3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'µs']];
-
-const unitOf = (/** @type {number} */ time) => UNITS.find(([least]) => time >= least) ?? UNITS[time ? 4 : 2];
-export const duration = (/** @type {number} */ time) => `${digits(time / unitOf(time)[0])}\u00a0${unitOf(time)[1]}`;
 
 /** @param {State} state */
 function verdict(state) {
   const [compute, , waiting] = seconds(state);
-  if (!block(state)) return '✕ no room for a token';
-  if (state.devices === 1) return 'nothing travels';
-  if (block(state) < hidingBlock(state)) return `✕ waits ${digits((100 * waiting) / (compute + waiting))} % of the time`;
-  return state.layers ? '✓ hidden but the last hop' : '✓ transfers hidden';
+  if (!block(state)) return given.noRoom;
+  if (state.devices === 1) return given.alone;
+  if (block(state) < hidingBlock(state)) return fill(given.waits, digits((100 * waiting) / (compute + waiting)));
+  return given.hidden[+(state.layers > 0)];
 }
 
 /** @param {State} state @param {import('../shared/types.d.ts').Canvas} canvas */
 function draw(state, { width, id }) {
-  const narrow = width < 560;
+  const { devices, layers, hardware } = state;
+  const narrow = +(width < 560);
+  const [tokens, each, kinds] = [block(state), tokenBytes(state), Object.entries(parts(state))];
   const top = narrow ? 88 : 64;
-  const first = top + (narrow ? Object.keys(parts(state)).length * 24 + 68 : 116);
+  const first = top + (narrow ? kinds.length * 24 + 68 : 116);
   const second = first + PLOT + 44;
   const height = second + PLOT + (narrow ? 120 : 84);
-  const x = (/** @type {number} */ devices) => 8 + ((width - 16) * devices) / MAX_DEVICES;
-  const shown = [...new Set([1, 8, 16, 24, 32, 40, 48, 56, 64, state.devices])];
-  const place = { x, width, narrow, id, shown };
-  return markup`${open(width, height, 'Context and time by devices')}
-${write(0, 24, 'large sw-fill-text', markup`${compact(state.devices * block(state))} tokens<tspan class="sw-body" dx="6">on ${narrow ? state.devices : plural(state.devices, 'device')}</tspan>`)}
-${write(narrow ? 0 : width, narrow ? 48 : 24, 'body sw-strong sw-fill-text', verdict(state), !narrow && 'end')}
-${holds(state, top, place)}${context(state, first, place)}${time(state, second, place)}
-${(narrow ? [16, 32] : [8, 16, 24, 32, 40, 48]).map((p) => write(x(p), height - 4, NUMBER, p, 'middle'))}
-${write(width, height - 4, NUMBER, `${MAX_DEVICES} devices`, 'end')}
-</svg>`;
-}
+  const x = (/** @type {number} */ count) => 8 + ((width - 16) * count) / MAX_DEVICES;
+  const all = Array.from({ length: MAX_DEVICES }, (_, i) => seconds({ ...state, devices: i + 1 }));
+  const slowest = Math.max(...all.map(([work, send, wait]) => Math.max(work + wait, send))) || 1;
+  const now = all[devices - 1];
 
-/** What roles stand for, with a number each: columns, or rows where there is little room.
- * @param {string[][]} entries role, letter, name, number @param {number} y @param {Place} place */
-const legend = (entries, y, { width, narrow }) => markup`${entries.map(([role, letter, name, value], i) => {
-  const [x, top] = narrow ? [0, y + i * 24] : [(i * width) / 5, y];
-  return markup`${swatch(role, letter, x, top)}${write(x + 28, top + 15, 'small sw-fill-text', name)}${write(narrow ? width : x + 28, top + (narrow ? 15 : 35), NUMBER, value, narrow && 'end')}`;
-})}`;
+  /** What roles stand for, with a number each: columns, or rows where there is little room. @param {readonly (readonly string[])[]} entries @param {string[]} values @param {number} y */
+  const legend = (entries, values, y) => entries.map(([role, letter, name], i) => {
+    const [left, up] = narrow ? [0, y + i * 24] : [(i * width) / 5, y];
+    return [
+      swatch(role, letter, left, up), write(left + 28, up + 15, 'small sw-fill-text', name),
+      narrow ? write(width, up + 15, MUTED, values[i], 'end') : write(left + 28, up + 35, MUTED, values[i]),
+    ];
+  });
 
-/** The bar of what one device holds. @param {State} state @param {number} y @param {Place} place */
-function holds(state, y, place) {
-  const { width, narrow, id } = place;
-  const [tokens, each, layers] = [block(state), tokenBytes(state), state.layers];
-  const kinds = Object.entries(parts(state));
+  /** A panel above its base: heading, grid, lines, and a column to ask at each number of devices, which says a value and a text.
+   * @param {number} y @param {number} base @param {[string, string]} heads @param {number} end @param {number} unit @param {(value: number) => string} label
+   * @param {(level: (value: number) => number) => unknown} lines @param {(devices: number) => [number, string]} at */
+  const panel = (y, base, heads, end, unit, label, lines, at) => {
+    const level = (/** @type {number} */ value) => base - (PLOT * value) / end;
+    return [
+      write(0, y, MUTED, heads[0]), write(width, y, 'small sw-strong sw-number sw-fill-text', heads[1], 'end'),
+      ticks(end / unit, 3).map((n) => [path(markup`M0 ${level(n * unit)}H${width}`), n > 0 && write(0, level(n * unit) + 14, 'tiny sw-number sw-fill-muted', label(n * unit))]),
+      lines(level), path(markup`M${x(devices)} ${base - PLOT}v${PLOT}`, 'line sw-stroke-muted'),
+      [...new Set([...given.marked, devices])].map((p) => {
+        const [value, text] = at(p);
+        return mark(heads[0][0] + p, fill(given.point, plural(p, 'device'), text), [
+          rect(x(p) - 6, base - PLOT, 12, PLOT, 'context-hit'), circle(x(p), level(value), p === devices ? 5 : 2.5, 'fill-text'),
+        ]);
+      }),
+    ];
+  };
+  /** The way of a value over all numbers of devices. @param {(value: number) => number} level @param {(seconds: number[]) => number} of */
+  const way = (level, of) => all.map((one, i) => markup`L${x(i + 1)} ${level(of(one))}`);
+  const line = (/** @type {unknown[]} */ points, /** @type {string} */ look) => path(markup`${points}`.text.replace('L', 'M'), `context-line sw-${look}`);
+
   let at = 0;
-  return markup`${write(0, y - 8, MUTED, narrow ? 'Each holds' : `Each device holds in ${layers ? `training ${plural(layers, 'layer')}` : 'a forward pass'}`)}
-${write(width, y - 8, NUMBER, `${compact(tokens)} tokens × ${formatBytes(each)}`, 'end')}
+  return markup`${open(width, height, given.label)}
+${headline(width, fill(given.tokens, compact(devices * tokens)), fill(given.on, width < 600 ? devices : plural(devices, 'device')), verdict(state))}
+${write(0, top - 8, MUTED, fill(given.holds[narrow], layers ? fill(given.training, plural(layers, 'layer')) : given.pass))}
+${write(width, top - 8, MUTED, fill(given.each, compact(tokens), formatBytes(each)), 'end')}
 ${kinds.map(([kind, bytes]) => {
-    const [role, , name, what] = PARTS[kind];
+    const [role, , name, what] = given.parts[kind];
     const [left, wide] = [at, tokens && (width * bytes) / each];
     at += wide;
-    return markup`<rect x="${left}" y="${y}" width="${Math.max(wide, 1)}" height="32" ${texture(id, role)} class="sw-context-part" ${ask(`${name}, ${what}: ${whole(bytes)} bytes per token, ${formatBytes(bytes * tokens)} for ${whole(tokens)}`, kind)}/>`;
+    return rect(left, top, Math.max(wide, 1), 32, 'context-part', markup`${texture(id, role)} ${ask(fill(given.part, name, what, whole(bytes), formatBytes(bytes * tokens), whole(tokens)), kind)}`);
   })}
-${legend(kinds.map(([kind, bytes]) => [...PARTS[kind].slice(0, 3), formatBytes(bytes * tokens)]), y + 44, place)}`;
-}
-
-/** A panel: heading, grid, lines, and a column to ask at each number of devices.
- * @param {{ y: number, head: [string, string], end: number, step: number, write: (value: number) => string, lines: unknown, at: (devices: number) => [number, string], gap: number }} panel
- * @param {Place} place @param {number} chosen */
-function panel({ y, head, end, step, write: label, lines, at, gap }, { x, width, shown }, chosen) {
-  const base = y + gap + PLOT;
-  const level = (/** @type {number} */ value) => base - (PLOT * value) / end;
-  return markup`${write(0, y, MUTED, head[0])}${write(width, y, 'small sw-strong sw-number sw-fill-text', head[1], 'end')}
-${ticks(end / step, 3).map((n) => markup`<path d="M0 ${level(n * step)}H${width}" class="sw-line sw-stroke-rule"/>${n > 0 && write(0, level(n * step) + 14, 'tiny sw-number sw-fill-muted', label(n * step))}`)}
-${lines}<path d="M${x(chosen)} ${base - PLOT}v${PLOT}" class="sw-line sw-stroke-muted"/>
-${shown.map((p) => {
-    const [value, text] = at(p);
-    return markup`<g ${ask(`${plural(p, 'device')}: ${text}`, head[0][0] + p)}><rect x="${x(p) - 6}" y="${base - PLOT}" width="12" height="${PLOT}" class="sw-context-hit"/><circle cx="${x(p)}" cy="${level(value)}" r="${p === chosen ? 5 : 2.5}" class="sw-fill-text"/></g>`;
-  })}`;
-}
-
-/** @param {State} state @param {number} y @param {Place} place */
-function context(state, y, place) {
-  const { x, narrow } = place;
-  const tokens = block(state);
-  return panel({
-    y, end: MAX_DEVICES * Math.max(1, tokens), step: 1, write: compact, gap: 12,
-    head: ['Context, tokens', `${state.devices} × ${narrow ? compact(tokens) : `${whole(tokens)} = ${whole(state.devices * tokens)}`}`],
-    lines: markup`<path d="M${x(0)} ${y + 12 + PLOT}L${x(MAX_DEVICES)} ${y + (tokens ? 12 : 12 + PLOT)}" class="sw-context-line sw-stroke-text"/>`,
-    at: (p) => [p * tokens, `${p} × ${whole(tokens)} = ${whole(p * tokens)} tokens of context`],
-  }, place, state.devices);
-}
-
-/** @param {State} state @param {number} y @param {Place} place */
-function time(state, y, place) {
-  const { x, narrow, id } = place;
-  const gap = narrow ? 96 : 60;
-  const all = Array.from({ length: MAX_DEVICES }, (_, i) => seconds({ ...state, devices: i + 1 }));
-  const end = Math.max(...all.map(([work, send, wait]) => Math.max(work + wait, send))) || 1;
-  const path = (/** @type {number[]} */ values) => values.map((value, i) => `L${x(i + 1).toFixed(1)} ${(y + gap + PLOT * (1 - value / end)).toFixed(1)}`);
-  const line = (/** @type {string[]} */ points, /** @type {unknown} */ look) => markup`<path d="${points.join('').replace('L', 'M')}" ${look}/>`;
-  const [compute, sent, waited] = [path(all.map(([work]) => work)), path(all.map(([, send]) => send)), path(all.map(([work, , wait]) => work + wait))];
-  const now = all[state.devices - 1];
-  return markup`${legend([['parameters', 'F', 'compute'], ['communication', '→', 'send'], ['idle', '–', 'wait']].map((entry, i) => [...entry, duration(now[i])]), y + 12, place)}
-${panel({
-    y, end, gap, step: unitOf(end)[0], write: duration,
-    head: [`A layer on each${narrow ? '' : ` ${state.hardware[0]}`}`, duration(now[0] + now[2])],
-    lines: [
-      line([...waited, ...compute.toReversed()], texture(id, 'idle')),
-      line(sent, markup`class="sw-context-line sw-context-sent sw-stroke-communication"`),
-      line(compute, markup`class="sw-context-line sw-stroke-parameters"`),
+${legend(kinds.map(([kind]) => given.parts[kind]), kinds.map(([, bytes]) => formatBytes(bytes * tokens)), top + 44)}
+${panel(
+    first, first + 12 + PLOT, [given.context, fill(given.product[narrow], devices, narrow ? compact(tokens) : whole(tokens), whole(devices * tokens))],
+    MAX_DEVICES * Math.max(1, tokens), 1, compact,
+    (level) => line([0, MAX_DEVICES].map((p) => markup`L${x(p)} ${level(p * tokens)}`), 'stroke-text'),
+    (p) => [p * tokens, fill(given.ofContext, p, whole(tokens), whole(p * tokens))],
+  )}
+${legend(given.times, now.map(duration), second + 12)}
+${panel(
+    second, height - 24, [fill(given.layer[narrow], hardware[0]), duration(now[0] + now[2])], slowest, unitOf(slowest)[0], duration,
+    (level) => [
+      markup`<path d="${markup`${[...way(level, ([work, , wait]) => work + wait), ...way(level, ([work]) => work).reverse()]}`.text.replace('L', 'M')}" ${texture(id, 'idle')}/>`,
+      line(way(level, ([, send]) => send), 'context-sent sw-stroke-communication'), line(way(level, ([work]) => work), 'stroke-parameters'),
     ],
-    at: (p) => {
-      const [work, send, wait] = all[p - 1].map(duration);
-      return [all[p - 1][0] + all[p - 1][2], `each computes ${work}, sends for ${send} and waits ${wait}; links of ${digits(link({ ...state, devices: p })[1] / 1e9)} GB/s`];
+    (p) => {
+      const [work, , wait] = all[p - 1];
+      return [work + wait, fill(given.ofTime, ...all[p - 1].map(duration), digits(link({ ...state, devices: p })[1] / 1e9))];
     },
-  }, place, state.devices)}`;
+  )}
+${given.numbers[narrow].map((p) => write(x(p), height - 4, MUTED, p, 'middle'))}${write(width, height - 4, MUTED, plural(MAX_DEVICES, 'device'), 'end')}
+</svg>`;
 }
 
 /** @param {State} state */
 function say(state) {
+  const { devices, layers } = state;
   const tokens = block(state);
-  const [compute, send, wait] = seconds(state).map(duration);
-  return `${plural(state.devices, 'device')} of ${whole(tokens)} tokens: ${whole(tokens * state.devices)} tokens of context. For a layer${state.layers ? ', forward and backward,' : ''} each computes ${compute}, ` +
-    `sends for ${send} beside it and waits ${wait}; from ${whole(hidingBlock(state))} tokens on, a block hides its transfers.`;
+  return fill(
+    given.said, plural(devices, 'device'), whole(tokens), whole(tokens * devices), layers ? given.passes : '', ...seconds(state).map(duration), whole(hidingBlock(state)),
+  );
 }
 
 /** @type {import('../shared/types.d.ts').Widget<State>} */
 export const widget = {
   ...given,
   given,
-  check(state) {
-    checkHardware(state);
-    if (state.heads % state.kv_heads) throw new Error(`kv_heads must divide the ${state.heads} heads, not be ${state.kv_heads}`);
+  check({ heads, kv_heads: kv }) {
+    if (heads % kv) throw new Error(fill(given.indivisible, heads, kv));
   },
   show: ({ memory, heads, layers }) => ({
     memory: { text: formatBytes(memory * 1e9) },
     kv_heads: { stops: divisors(heads) },
-    ...(!layers && { layers: { text: 'none' } }),
+    ...(!layers && { layers: { text: given.none } }),
   }),
   change: ({ kv_heads: kv }, name, value) => (name === 'heads' ? { heads: value, kv_heads: divisors(value).findLast((k) => k <= kv) } : { [name]: value }),
   draw,
   say,
   table: (state) => ({
-    caption: `Each device holds ${whole(block(state))} tokens of ${whole(tokenBytes(state))} bytes: ${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${whole(bytes)}`).join(', ')}`,
-    head: ['devices', 'tokens', 'compute', 'send', 'wait'],
-    rows: [...new Set([...DEVICES, state.devices])].sort((a, b) => a - b).map((devices) => [
-      devices, whole(devices * block(state)), ...seconds({ ...state, devices }).map(duration),
-    ]),
+    caption: fill(given.caption, whole(block(state)), whole(tokenBytes(state)), Object.entries(parts(state)).map(([kind, bytes]) =>
+      `${given.parts[kind][2]} ${whole(bytes)}`).join(', ')),
+    head: given.head,
+    rows: inOrder([...given.controls[0].stops, state.devices]).map((devices) =>
+      [devices, whole(devices * block(state)), ...seconds({ ...state, devices }).map(duration)]),
   }),
 };

@@ -39,12 +39,6 @@ export const tokenBytes = (state) => Object.values(parts(state)).reduce((sum, by
 /** Tokens on a device. @param {State} state */
 export const block = (state) => Math.floor(Math.round(state.memory * 1e9) / tokenBytes(state));
 
-/** Throws unless Python hands over a device and its links. @param {State} state */
-export function checkHardware({ hardware }) {
-  const right = (/** @type {unknown} */ part, /** @type {number} */ i) => (i ? Number.isFinite(part) && Number(part) > 0 : typeof part === 'string');
-  if (!Array.isArray(hardware) || hardware.length !== 7 || !hardware.every(right)) throw new Error('hardware must be a name and six numbers');
-}
-
 /** Seconds a hop and bytes/s of the slowest link between neighbours. @param {State} state */
 export const link = ({ devices, hardware: [, , node, ...links] }) => links.slice(devices > node ? 2 : 0);
 

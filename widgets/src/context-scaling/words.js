@@ -1,6 +1,6 @@
 // What stands around the drawing: questions that it answers, and its name as an ordinary image.
-import { formatBytes, plural, whole } from '../shared/format.js';
-import { PARTS, duration } from './index.js';
+import { duration, formatBytes, plural, whole } from '../shared/format.js';
+import { given } from './given.js';
 import { block, parts, seconds } from './model.js';
 
 /** @typedef {import('./model.js').State} State */
@@ -16,6 +16,6 @@ export function alt(state) {
   const [compute, send, wait] = seconds(state).map(duration);
   const tokens = block(state);
   return `${plural(state.devices, 'device')} in a ring attend to ${whole(state.devices * tokens)} tokens. Each holds ${formatBytes(state.memory * 1e9)}: ` +
-    `${Object.entries(parts(state)).map(([kind, bytes]) => `${PARTS[kind][2]} ${formatBytes(bytes * tokens)}`).join(', ')}. ` +
+    `${Object.entries(parts(state)).map(([kind, bytes]) => `${given.parts[kind][2]} ${formatBytes(bytes * tokens)}`).join(', ')}. ` +
     `For a layer each computes ${compute}, sends for ${send} and waits ${wait}; context and time grow with the number of devices`;
 }

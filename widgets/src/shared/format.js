@@ -41,3 +41,12 @@ export const plural = (count, one, many = `${one}s`) => `${whole(count)}${SPACE}
 
 /** @param {number} share */
 export const percent = (share) => `${digits(100 * share)}${SPACE}%`;
+
+/** @type {[number, string][]} */
+const UNITS = [[3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'µs']];
+
+/** The unit in which a time is said, in seconds, and its name. @param {number} time */
+export const unitOf = (time) => UNITS.find(([least]) => time >= least) ?? UNITS[time ? 4 : 2];
+
+/** @param {number} time in seconds */
+export const duration = (time) => `${digits(time / unitOf(time)[0])}${SPACE}${unitOf(time)[1]}`;

@@ -14,7 +14,7 @@ const QUIET = markup`data-lm-suppress-shortcuts="true"`;
  * @param {S} state
  * @param {{ id: string, width: number, copy: string }} options `id` is unique in the document
  */
-export const frame = (widget, words, state, { id, width, copy }) => markup`<div class="sw-root ${widget.className}" data-id="${id}">
+export const frame = (widget, words, state, { id, width, copy }) => markup`<div class="sw-root ${widget.className}" data-id="${id}" data-drawn="${width}">
 <div class="sw-controls" role="group" aria-label="${widget.title}">${controlBar(controlsOf(widget, state), id)}</div>
 <svg width="0" height="0" style="position: absolute" aria-hidden="true">${defs(id)}</svg>
 <div class="sw-drawing">${widget.draw(state, { width, id })}</div>

@@ -12,8 +12,8 @@ import { cut } from './text.js';
 
 /** @typedef {import('./types.d.ts').Model} Model */
 
-/** Width of a first frame, which is drawn before anything can be measured. */
-export const FRAME_WIDTH = 640;
+/** Width of a first frame, which is drawn before anything can be measured: that of a wide page. */
+export const FRAME_WIDTH = 726;
 const NARROWEST = 256;
 const ADDRESS_DELAY = 250; // browsers refuse to rewrite the address too often
 
@@ -46,6 +46,7 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
     }
   };
   const problem = addressKey ? applyAddress(widget, model, addressKey) : '';
+  if (addressKey && readAddress(addressKey) !== null) delete root.dataset.drawn;
 
   /** @type {number | undefined} */
   let shownStep;
@@ -59,7 +60,9 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
     const view = viewOf(widget, next, { width, id: root.dataset.id ?? '', ...(moved && { from: shownStep }) });
     state = next;
     shownStep = /** @type {number | undefined} */ (stepper?.value);
-    redraw(() => (drawing.innerHTML = view.drawing));
+    // A frame that was drawn from this state, and as wide, stays.
+    redraw(() => Math.abs(Number(root.dataset.drawn) - width) <= 1 || (drawing.innerHTML = view.drawing));
+    delete root.dataset.drawn;
     // Played fast, a motion has to end before the next one begins.
     const speed = actions.speed();
     if (moved && speed > 2) for (const motion of drawing.getAnimations({ subtree: true })) motion.playbackRate = speed / 2;

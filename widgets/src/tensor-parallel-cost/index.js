@@ -1,7 +1,6 @@
 // Three panels over the number of devices: parameters fall, bytes rise to a ceiling, and all-reduces take over.
-import { duration } from '../context-scaling/index.js';
 import { ask } from '../shared/ask.js';
-import { compact, digits, formatBytes, plural, whole } from '../shared/format.js';
+import { compact, digits, duration, formatBytes, plural, whole } from '../shared/format.js';
 import { open, texture, write } from '../shared/svg.js';
 import { markup } from '../shared/text.js';
 import { given } from './given.js';

@@ -1,6 +1,5 @@
 // What stands around the cost of tensor parallelism.
-import { duration } from '../context-scaling/index.js';
-import { compact, formatBytes, plural } from '../shared/format.js';
+import { compact, duration, formatBytes, plural } from '../shared/format.js';
 import { percent } from './index.js';
 import { cost } from './model.js';
 
