@@ -143,10 +143,12 @@ class _Run:
         message = _no_list(outcome, case)
         if message:
             return message
-        for name in outcome.observed.changed:
-            return _renamed(f"{case} changed {name}; expected it to stay as it was")
+        changes = outcome.observed.changes("tensors")
+        if changes:
+            return f"{case} {changes}"
         for one, other in outcome.observed.shared:
-            return _renamed(f"{case}: {one} shares its memory with {other}; expected its own")
+            other_name = other.replace("args[0]", "tensors")
+            return f"{case}: {one} shares its memory with {other_name}; expected its own"
         return ""
 
     def refused(self, case: Case) -> str:
@@ -190,7 +192,3 @@ def _no_list(outcome: Outcome, case: Case) -> str:
 def _bits(result: torch.Tensor) -> tuple[torch.dtype, list[int]]:
     flat = result.detach().reshape(-1).contiguous()
     return flat.dtype, flat.view(torch.uint8).tolist()
-
-
-def _renamed(message: str) -> str:
-    return message.replace("args[0]", "tensors")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CONTAINERS = {id(list), id(tuple)}
 DEEPEST = 3
+SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Observation:
     """What one call did to tensors, beside what it returned.
 
     Args:
-        changed: arguments that are not what they were, as ``"args[0][2]"``: other values, another
-            ``requires_grad``, another ``grad``, or a list that lost or swapped items.
+        changed: what of the arguments is not what it was: ``"args[0][2]"`` for other values or
+            another item in the list, ``"args[0].requires_grad"``, ``"args[0].grad"``.
         shared: pairs that use the same memory, as ``("result[0]", "args[0][1]")``.
         product_rows: rows of the largest tensor that entered a matrix product, forward or backward.
     """
@@ -36,6 +37,18 @@ class Observation:
     changed: tuple[str, ...] = ()
     shared: tuple[tuple[str, str], ...] = ()
     product_rows: int = 0
+
+    def changes(self, *arguments: str) -> str:
+        """Say what was changed, with the names of the arguments; empty when nothing was.
+
+        Example:
+            >>> Observation(changed=("args[1][0]", "args[0].grad")).changes("W", "xs")
+            'changed xs[0] and W.grad; expected nothing to change'
+        """
+        names = list(self.changed[:SHOWN])
+        for place, argument in enumerate(arguments):
+            names = [name.replace(f"args[{place}]", argument) for name in names]
+        return f"changed {' and '.join(names)}; expected nothing to change" if names else ""
 
 
 class Observer:
@@ -76,11 +89,10 @@ class Observer:
             return Observation()
         before = dict(self._tensors("args", self._args))
         now = dict(self._tensors("args", self.given))
-        changed = tuple(
-            name
-            for name in now | self._items
-            if now.get(name) is not self._items.get(name) or _differs(now[name], before[name])
-        )
+        changed: list[str] = []
+        for name in now | self._items:
+            same = now.get(name) is self._items.get(name)
+            changed += [name + part for part in _parts(now[name], before[name])] if same else [name]
         results = dict(self._tensors("result", value))
         places = [(name, _memory(tensor)) for name, tensor in (results | self._items).items()]
         shared = tuple(
@@ -88,7 +100,7 @@ class Observer:
             for (one, here), (other, there) in combinations(places, 2)
             if one in results and here and here == there
         )
-        return Observation(changed, shared, self._rows.most)
+        return Observation(tuple(changed), shared, self._rows.most)
 
     def _copy(self, value: Any) -> Any:  # noqa: ANN401
         if id(type(value)) in CONTAINERS:
@@ -118,15 +130,19 @@ def _copy_tensor(tensor: Tensor) -> Tensor:
     return copy
 
 
-def _differs(now: Tensor, before: Tensor) -> bool:
-    return now.requires_grad != before.requires_grad or any(
-        (one is None) != (other is None)
-        or (one is not None and other is not None and not _equal(one, other))
-        for one, other in ((now, before), (now.grad, before.grad))
-    )
+def _parts(now: Tensor, before: Tensor) -> list[str]:
+    """Name what of a tensor is not what it was."""
+    same = {
+        "": _equal(now, before),
+        ".requires_grad": now.requires_grad == before.requires_grad,
+        ".grad": _equal(now.grad, before.grad),
+    }
+    return [part for part, is_same in same.items() if not is_same]
 
 
-def _equal(one: Tensor, other: Tensor) -> bool:
+def _equal(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
     return one.dtype == other.dtype and one.shape == other.shape and bool((one == other).all())
 
 

@@ -12,6 +12,9 @@ FOLDER = ROOT / "tests" / "exercises" / "known"
 TWO = "all_reduce_mean(2 float32 tensors of shape (1,))"
 FIVE_ON_FOUR = "my_row_parallel(identity y (5, 5), b (5, 4), n=4)"
 THIRD = 0.3333333333333333
+A_THIRD = f"min_microbatches(2, {THIRD})"
+THREE_THREE = "accumulate(float32 W (2, 3), micro-batches of 3, 3 rows)"
+TWO_TWO = "accumulate(float32 W (2, 3), micro-batches of 2, 2 rows)"
 TOO_MANY = "my_row_parallel(float32 y (3, 2), b (2, 4), n=3)"
 THREE_ON_TWO = "my_row_parallel(float32 y (3, 3), b (3, 4), n=2)"
 
@@ -21,7 +24,7 @@ def failures(hidden_folder):
     """The messages of a mutant by property."""
 
     def check(exercise, mutant, seed="23"):
-        known = next(k for k in read_known(FOLDER / f"{exercise}.py") if mutant in k.wrong)
+        known = next(part for part in read_known(FOLDER / f"{exercise}.py") if mutant in part.wrong)
         module = load(exercise)
         report = run(module, known.part, known.wrong[mutant], points=known.points, seed=seed)
         return {result.property: result.message for result in report.results if not result.passed}
@@ -55,7 +58,7 @@ def failures(hidden_folder):
         (
             "all_reduce_mean",
             "divides the inputs in place",
-            f"{TWO} changed tensors[0]; expected it to stay as it was",
+            f"{TWO} changed tensors[0] and tensors[1]; expected nothing to change",
         ),
         (
             "all_reduce_mean",
@@ -90,9 +93,34 @@ def failures(hidden_folder):
         (
             "microbatches",
             "one less where floats allow it",
-            f"min_microbatches(2, {THIRD}) returned 2; expected 3, as 2 have a bubble of 1/3, above {THIRD}",
+            f"{A_THIRD} returned 2; expected 3, as 2 have a bubble of 1/3, above {THIRD}",
         ),
         ("microbatches", "a float", "min_microbatches(2, 0.5) returned 1.0; expected the int 1"),
+        (
+            "gradient_accumulation",
+            "one backward over the whole batch",
+            f"{THREE_THREE}: a matrix product got 6 rows; expected at most 3",
+        ),
+        (
+            "gradient_accumulation",
+            "backward into W.grad",
+            f"{TWO_TWO} changed W.requires_grad and W.grad; expected nothing to change",
+        ),
+        (
+            "gradient_accumulation",
+            "marks W",
+            f"{TWO_TWO} changed W.requires_grad; expected nothing to change",
+        ),
+        (
+            "gradient_accumulation",
+            "empties the lists",
+            f"{TWO_TWO} changed xs[0] and xs[1] and ys[0]; expected nothing to change",
+        ),
+        (
+            "gradient_accumulation",
+            "zips what there is",
+            "accumulate(W, 2 xs, 1 ys) returned a tensor of shape (2, 3); expected ValueError",
+        ),
     ],
 )
 def test_names_the_smallest_failing_input(failures, exercise, mutant, message):
@@ -115,6 +143,8 @@ def test_a_stand_in_all_reduce_is_said_to_be_one(failures, exercise):
         ("row_parallel", "torch.chunk for both"),
         ("microbatches", "the textbook in floats"),
         ("microbatches", "one less where floats allow it"),
+        ("gradient_accumulation", "one backward over the whole batch"),
+        ("gradient_accumulation", "plain average"),
     ],
 )
 def test_partial_credit_does_not_depend_on_the_seed(failures, exercise, mutant, seed):
