@@ -1,11 +1,18 @@
 """How long a chapter takes to read counts what a reader sees."""
 
-import pytest
+from __future__ import annotations
 
+import pytest
+from book.books import Book
+from support import ROOT
+
+from shardwise_book.config import load
 from shardwise_book.reading import (
     LINES_OF_A_QUOTE,
     LINES_PER_MINUTE,
+    LIST,
     WORDS_PER_MINUTE,
+    listed,
     minutes,
 )
 
@@ -33,3 +40,33 @@ def test_minutes_are_those_of_what_is_seen(tmp_path, text, expected):
     chapter = tmp_path / "chapter.qmd"
     chapter.write_text(text, encoding="utf-8")
     assert minutes(chapter) == expected
+
+
+def test_the_list_of_the_book_is_up_to_date():
+    names = load(ROOT).chapters
+    found = listed(ROOT / LIST)
+    assert list(found) == names
+    assert {name: entry["minutes"] for name, entry in found.items()} == {
+        name: minutes(ROOT / name) for name in names
+    }
+
+
+def test_a_build_brings_the_list_up_to_date_and_runs_only_what_changed(tmp_path):
+    shows = "# Home {.unnumbered}\n\n```{python}\nfrom shardwise_book.reading import listed\n\n"
+    shows += "print([page['minutes'] for page in listed().values()])\n```\n"
+    counts = "# One {#sec-one}\n\n```{python}\nprint(1)\n```\n"
+    book = Book(tmp_path, {"index.qmd": shows, "chapter/one.qmd": counts})
+    book.write(LIST.as_posix(), "")
+    assert book.build().executed == ["index.qmd", "chapter/one.qmd"]
+    assert listed(book.root / LIST)["chapter/one.qmd"] == {"title": "One", "minutes": 1}
+    book.write("chapter/one.qmd", counts + "\nA few more words.\n")
+    assert book.build().executed == []
+    book.write("chapter/one.qmd", counts + "\n" + "word " * (5 * WORDS_PER_MINUTE) + "\n")
+    assert book.build().executed == ["index.qmd"]
+    assert "[1, 5]" in book.page("index.html").get_text()
+
+
+def test_a_project_without_a_list_gets_none(tmp_path):
+    book = Book(tmp_path, {})
+    book.build()
+    assert not (book.root / LIST).exists()

@@ -22,6 +22,7 @@ from shardwise_book.convert import (
 )
 from shardwise_book.errors import BookError, Problem, faults_in, raise_any
 from shardwise_book.execute import Executed, causes_key, execute
+from shardwise_book.reading import note
 from shardwise_book.scan import Chapter, Line, scan
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def run(root: Path, config: Config, console: Console) -> tuple[list[Chapter], li
     """
     names = config.chapters
     chapters = each("reading it", names, names, lambda name: scan(root, name))
+    note(root, names)
     return chapters, _execute(root, chapters, console)
 
 
