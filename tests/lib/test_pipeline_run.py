@@ -487,6 +487,27 @@ def test_gradient_match_leaves_random_numbers_alone_and_follows_its_seed():
     assert torch.equal(state, torch.random.get_rng_state())
 
 
+def test_gradient_match_measures_against_one_device(monkeypatch):
+    def doubled(*arguments):
+        run = run_schedule(*arguments)
+        for gradient in flat(run):
+            gradient.mul_(2)
+        return run
+
+    monkeypatch.setattr(exactness, "run_schedule", doubled)
+    found = gradient_match(num_layers=2, width=3, batch=4, num_stages=2, num_microbatches=2)
+    assert found["max_rel_diff"] == pytest.approx(1, rel=1e-5)
+
+
+def test_the_layers_of_gradient_match_are_those_of_its_docstring():
+    layer = exactness._Residual(3, 4, torch.Generator().manual_seed(0))
+    x = torch.randn(2, 3)
+    assert torch.equal(layer(x), x + 0.25 * torch.tanh(x @ layer.weight.T + layer.bias))
+    deep = gradient_match(num_layers=400, width=3, batch=4, num_stages=4, num_microbatches=2)
+    assert deep["allclose"]
+    assert deep["loss"] < 1000
+
+
 @pytest.mark.parametrize("poison", ["lost", "twice", "nan"])
 def test_gradient_match_sees_a_gradient_that_is_wrong(monkeypatch, poison):
     """One micro-batch is lost or counted twice, or the last parameter's gradient is no number."""

@@ -263,6 +263,12 @@ def test_states_that_share_memory_are_refused_before_anything_changes(written, r
     assert {name: bits(tensor) for name, tensor in arguments.items()} == before
 
 
+def test_states_of_a_single_number_that_share_it_are_refused():
+    x, m = torch.zeros(1, 1, 1, 1), torch.zeros(1, 1, 1)
+    with pytest.raises(ValueError, match="m shares memory with ell"):
+        absorb_block(x, x, x, m, m, torch.zeros(1, 1, 1, 1))
+
+
 def test_states_side_by_side_in_one_buffer_are_fine():
     q, k, v = inputs()
     m, ell, o = start_softmax(q, v)
