@@ -84,4 +84,4 @@ def figure(page: Page, name: str) -> Any:
 def shown(widget: Any) -> str:
     """All that a figure's drawing and sentence say, with ordinary spaces."""
     drawn = widget.locator(".sw-drawing").inner_html() + widget.locator("output").text_content()
-    return str(drawn).replace("\u00a0", " ")
+    return " ".join(re.sub(r">\s+<", "><", str(drawn).replace("\u00a0", " ")).split())

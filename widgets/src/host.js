@@ -83,6 +83,7 @@ export function mount(figure, shared, width) {
   lives.get(figure)?.();
   const control = new AbortController();
   const key = addressKey(figure, widget.addressKey);
+  if (shared) delete root.dataset.drawn; // the frame's state may be another
   try {
     bringToLife(widget, { model, root, signal: control.signal, addressKey: key, width });
   } catch (error) {

@@ -39,6 +39,8 @@ const WIDGETS = {
   TensorParallelCost: [TensorParallelCost, tensorParallelCost],
 };
 
+const IMAGE_WIDTH = 640; // as in a book on paper
+
 /** An image stands alone: it brings its style, in the light colours, and what it refers to. @param {string} svg @param {string} id */
 function standalone(svg, id) {
   const css = style.replace(/var\(--sw-[a-z-]+, (#[0-9a-f]{6})\)/g, '$1').replace(/\s+/g, ' ');
@@ -54,7 +56,7 @@ function prerender({ widget: name, state: traits, id }) {
     // A blank line would end a block of raw HTML for other readers of markdown, and "<" may end a script element.
     html: `${frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n')}
 <script type="application/json" class="sw-given">${JSON.stringify(widget.given).replaceAll('<', '\\u003c')}</script>`,
-    svg: standalone(viewOf(widget, state, { id: 'frame', width: FRAME_WIDTH }).drawing, 'frame'),
+    svg: standalone(viewOf(widget, state, { id: 'frame', width: IMAGE_WIDTH }).drawing, 'frame'),
     alt: words.alt(state),
   };
 }
