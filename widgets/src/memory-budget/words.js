@@ -1,6 +1,6 @@
 // What stands around the memory budget.
 import { formatBytes, formatCount, plural } from '../shared/format.js';
-import { NAMES } from './index.js';
+import { given } from './given.js';
 import { amounts } from './model.js';
 
 export const prompts = [
@@ -12,7 +12,7 @@ export const prompts = [
 /** @param {import('./model.js').State} state */
 export function alt(state) {
   const bytes = amounts(state);
-  const parts = /** @type {(keyof typeof NAMES)[]} */ (Object.keys(NAMES)).filter((kind) => kind !== 'activations' || bytes.activations);
+  const parts = /** @type {(keyof typeof given.names)[]} */ (Object.keys(given.names)).filter((kind) => kind !== 'activations' || bytes.activations);
   return `Memory of one of ${plural(state.devices, 'device')} at ZeRO stage ${state.stage}, ${formatCount(state.params)} parameters: ` +
-    `${parts.map((part) => `${NAMES[part]} ${formatBytes(bytes[part])}`).join(', ')}; ${formatBytes(bytes.total)} against a GPU of ${state.gpu} GB`;
+    `${parts.map((part) => `${given.names[part]} ${formatBytes(bytes[part])}`).join(', ')}; ${formatBytes(bytes.total)} against a GPU of ${state.gpu} GB`;
 }

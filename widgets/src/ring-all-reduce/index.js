@@ -1,9 +1,8 @@
 // A recorded ring all-reduce, step by step: devices are rows, chunks are columns, and what travels goes down
 // its column to the row below, or from the last row around to the first.
-import { ask } from '../shared/ask.js';
 import { formatBytes } from '../shared/format.js';
-import { open, sizeFor, texture, textWidth, write } from '../shared/svg.js';
-import { markup } from '../shared/text.js';
+import { MUTED, TEXT, mark, open, path as stroke, rect, sizeFor, texture, textWidth, write } from '../shared/svg.js';
+import { fill, markup } from '../shared/text.js';
 import { given } from './given.js';
 import { bytesInAll, doneCells, gridAfter, isRun, lastStep, phaseAfter, sentBy } from './model.js';
 
@@ -21,7 +20,7 @@ const stepOf = ({ step, steps }) => Math.min(step, steps.steps.length);
 
 /** Where things are. @param {number} n @param {number} width */
 function layout(n, width) {
-  const narrow = width < 560;
+  const narrow = +(width < 560);
   const left = narrow ? 28 : 80;
   const pitch = Math.min(160, (width - left - 24) / n);
   const cell = pitch - (narrow ? 4 : 8);
@@ -51,13 +50,12 @@ function draw(state, { width, id, from }) {
   const bar = legend + (narrow ? 64 : 36);
   const height = bar + (narrow ? 56 : 36);
   const half = n - 1;
-  const [name, what] = step > half ? ['All-gather', 'copy'] : ['Reduce-scatter', 'add'];
-  return markup`${open(width, height, 'Chunks by device', moving && 'sw-ring-moving')}
-${write(0, 18, 'body sw-strong sw-fill-text', step ? `${name}, step ${step > half ? step - half : step} of ${half}${narrow ? '' : `: send and ${what}`}` : narrow ? 'Start' : 'Start: every chunk is its device’s own')}
-${!narrow && write(width, 18, 'body sw-fill-muted', `${doneCells(grid)} of ${n * n} sums finished`, 'end')}
+  return markup`${open(width, height, given.label, moving && 'sw-ring-moving')}
+${write(0, 18, 'body sw-strong sw-fill-text', step ? fill(given.half[narrow][+(step > half)], step > half ? step - half : step, half) : given.start[narrow])}
+${!narrow && write(width, 18, 'body sw-fill-muted', fill(given.finished, doneCells(grid), n * n), 'end')}
 ${grid.map((_, i) => [
-    write(x(i) + cell / 2, 52, 'small sw-fill-muted', `${narrow ? 'c' : 'chunk '}${i}`, 'middle'),
-    write(0, y(i) + 25, 'small sw-fill-muted', `${narrow ? 'd' : 'device '}${i}`),
+    write(x(i) + cell / 2, 52, MUTED, fill(given.chunk[narrow], i), 'middle'),
+    write(0, y(i) + 25, MUTED, fill(given.device[narrow], i)),
   ])}
 ${transfers.map((sent) => arrow(sent, place, id))}
 ${grid.map((row, device) => row.map((now, chunk) => {
@@ -65,36 +63,43 @@ ${grid.map((row, device) => row.map((now, chunk) => {
     return drawCell({ run, device, chunk, now, before: before[device][chunk], sent }, place, id);
   }))}
 ${moving && transfers.map((sent) => rider(sent, place))}
-${[0, 1, 2].map((i) => part(i * 7, legend + 12, 5.5, i < 2))}${write(28, legend + 11, 'small sw-fill-muted', 'marks: the devices in the sum')}
-<g transform="translate(${narrow ? '0 24' : '272 0'})"><rect x="1" y="${legend - 1}" width="20" height="14" rx="4" ${texture(id, 'optimizer')} class="sw-ring-done sw-stroke-text"/>${write(28, legend + 11, 'small sw-fill-muted', 'ringed: a finished sum')}</g>
-${run.steps.map((_, i) => markup`<rect ${ask(`Step ${i + 1}, ${phaseAfter(run, i + 1)}: ${sent(run, i + 1)}`, `step${i}`)} x="${(i * width) / 2 / half + 0.75}" y="${bar}" width="${width / 2 / half - 3}" height="12" rx="4" class="${i < step ? 'sw-fill-communication' : 'sw-ring-open sw-stroke-rule'}"/>`)}
-${write(0, bar + 32, 'small sw-fill-text', sent(run, step))}
-${write(narrow ? 0 : width, bar + (narrow ? 52 : 32), 'small sw-fill-muted', `2(N−1)/N · M, M = ${formatBytes(run.bytes)}`, narrow ? false : 'end')}
+${[0, 1, 2].map((i) => part(i * 7, legend + 12, 5.5, i < 2))}${write(28, legend + 11, MUTED, given.marks)}
+<g transform="translate(${narrow ? '0 24' : '272 0'})">${rect(1, legend - 1, 20, 14, 'ring-done sw-stroke-text', markup`rx="4" ${texture(id, 'optimizer')}`)}${write(28, legend + 11, MUTED, given.ringed)}</g>
+${run.steps.map((_, i) => mark(`step${i}`, fill(given.sends, i + 1, phaseAfter(run, i + 1), sent(run, i + 1)), rect(
+    (i * width) / 2 / half + 0.75, bar, width / 2 / half - 3, 12, i < step ? 'fill-communication' : 'ring-open sw-stroke-rule', markup`rx="4"`,
+  )))}
+${write(0, bar + 32, TEXT, sent(run, step))}
+${write(narrow ? 0 : width, bar + (narrow ? 52 : 32), MUTED, fill(given.formula, formatBytes(run.bytes)), !narrow && 'end')}
 </svg>`;
 }
 
 /** Everyone's bytes, unless the chunks differ in size. @param {Run} run @param {number} step */
 const sent = (run, step) =>
-  `${run.start.every((_, device) => sentBy(run, run.steps.length, device) === bytesInAll(run)) ? 'Each device' : 'Device 0'} has sent ${formatBytes(sentBy(run, step, 0))} of ${formatBytes(sentBy(run, run.steps.length, 0))}`;
+  fill(
+    given.sent, given.who[+run.start.every((_, device) => sentBy(run, run.steps.length, device) === bytesInAll(run))],
+    formatBytes(sentBy(run, step, 0)), formatBytes(sentBy(run, run.steps.length, 0)),
+  );
 
 /** A mark for a device, whose share is in a sum or not. @param {number} x @param {number} bottom @param {number} width @param {boolean} there */
 const part = (x, bottom, width, there) =>
-  markup`<rect x="${x}" y="${bottom - (there ? 5 : 1.5)}" width="${width}" height="${there ? 5 : 1.5}" class="sw-fill-${there ? 'gradients' : 'rule'}"/>`;
+  rect(x, bottom - (there ? 5 : 1.5), width, there ? 5 : 1.5, `fill-${there ? 'gradients' : 'rule'}`);
 
 /** @param {Transfer} message @param {Layout} place @param {string} id */
 function arrow(message, { n, cell, x, y, way }, id) {
   const [source, destination, chunk, bytes, value, sum] = message;
   const right = chunk < n - 1;
   const [path, adds] = [way(message), sum !== undefined];
-  return markup`<g ${ask(`Device ${source} sends chunk ${chunk} (${value}, ${formatBytes(bytes)}) to device ${destination}, which ${adds ? `adds it: ${sum}` : 'copies it'}`, `way${source}`)}><path d="${path}" class="sw-hit"/><path d="${path}" marker-end="url(#${id}-head)" class="sw-ring-way sw-stroke-communication"/>
-${cell > 52 && destination && write(x(chunk) + cell / 2 + (right ? 8 : -8), y(source) + CELL + 19, 'small sw-fill-text', `${adds ? '+' : '='}${value}`, right ? false : 'end')}</g>`;
+  return mark(`way${source}`, fill(given.message, source, chunk, value, formatBytes(bytes), destination, adds ? fill(given.adds, sum) : given.copies), [
+    stroke(path, 'hit'), stroke(path, 'ring-way sw-stroke-communication', markup`marker-end="url(#${id}-head)"`),
+    cell > 52 && destination > 0 && write(x(chunk) + cell / 2 + (right ? 8 : -8), y(source) + CELL + 19, TEXT, `${adds ? '+' : '='}${value}`, !right && 'end'),
+  ]);
 }
 
 /** The chunk on its way. @param {Transfer} message @param {Layout} place */
 function rider(message, { cell, way }) {
   const width = Math.min(cell, 48);
   const look = sizeFor(message[4], width);
-  return markup`<g class="sw-ring-rider" style="offset-path:path('${way(message, -CELL / 2)}')"><rect x="${-width / 2}" y="-12" width="${width}" height="24" rx="4" class="sw-fill-communication"/>${look && write(0, 5, `${look} sw-on-communication`, message[4], 'middle')}</g>`;
+  return markup`<g class="sw-ring-rider" style="offset-path:path('${way(message, -CELL / 2)}')">${rect(-width / 2, -12, width, 24, 'fill-communication', markup`rx="4"`)}${look && write(0, 5, `${look} sw-on-communication`, message[4], 'middle')}</g>`;
 }
 
 /** @param {{ run: Run, device: number, chunk: number, now: Cell, before: Cell, sent?: Transfer }} about @param {Layout} place @param {string} id */
@@ -106,22 +111,26 @@ function drawCell({ run, device, chunk, now, before, sent }, place, id) {
     const size = sizeFor(value, width);
     return size && write(x + width / 2, y + (now.done ? 26 : 24), `${size} ${look}`, value, 'middle');
   };
-  const whose = now.done ? 'finished' : now.from.length > 1 ? `sum of devices ${now.from.join(', ')}` : 'its own';
-  const how = sent && (now.from === before.from || sent[5] === undefined ? `, copied from device ${sent[0]}` : ` = ${sent[4]} + ${before.value}`);
-  const text = `Device ${device}, chunk ${chunk}: ${now.value}${how ?? ''}, ${whose}${now.text ? `; ${now.text}` : ''}${now.spent ? '; sent on' : ''}; ${formatBytes(run.steps[0].transfers.find(([, , which]) => which === chunk)?.[3] ?? 0)}`;
-  return markup`<g ${ask(text, `cell${device}-${chunk}`)}><rect x="${x}" y="${y}" width="${width}" height="${CELL}" rx="4" ${now.done && texture(id, 'optimizer')} class="${now.done ? 'sw-ring-done sw-stroke-text' : `sw-ring-open sw-stroke-${sent ? 'communication' : 'rule'}`}"/>
-${now.done ? markup`<rect x="${x + (width - plate) / 2}" y="${y + 8}" width="${plate}" height="24" rx="4" class="sw-fill-optimizer"/>` : run.start.map((_, i) => part(x + 4 + (i * (width - 8)) / n, y + 36, (width - 8) / n - 1.5, now.from.includes(i)))}
-${number(now, `${now.done ? 'sw-strong sw-on-optimizer' : `sw-fill-${now.spent ? 'muted' : 'text'}`}${sent ? ' sw-ring-after' : ''}`)}${sent && !now.done && number(before, 'sw-fill-muted sw-ring-before')}</g>`;
+  const whose = now.done ? given.done : now.from.length > 1 ? fill(given.sum, now.from.join(', ')) : given.own;
+  const how = !sent ? '' : now.from === before.from || sent[5] === undefined ? fill(given.copied, sent[0]) : fill(given.added, sent[4], before.value);
+  const size = formatBytes(run.steps[0].transfers.find(([, , which]) => which === chunk)?.[3] ?? 0);
+  const text = fill(given.cell, device, chunk, now.value, how, whose, now.text ? `; ${now.text}` : '', now.spent ? given.spent : '', size);
+  return mark(`cell${device}-${chunk}`, text, markup`${rect(
+    x, y, width, CELL, now.done ? 'ring-done sw-stroke-text' : `ring-open sw-stroke-${sent ? 'communication' : 'rule'}`, markup`rx="4" ${now.done && texture(id, 'optimizer')}`,
+  )}
+${now.done ? rect(x + (width - plate) / 2, y + 8, plate, 24, 'fill-optimizer', markup`rx="4"`) : run.start.map((_, i) => part(x + 4 + (i * (width - 8)) / n, y + 36, (width - 8) / n - 1.5, now.from.includes(i)))}
+${number(now, `${now.done ? 'sw-strong sw-on-optimizer' : `sw-fill-${now.spent ? 'muted' : 'text'}`}${sent ? ' sw-ring-after' : ''}`)}${sent && !now.done && number(before, 'sw-fill-muted sw-ring-before')}`);
 }
 
 /** @param {State} state */
 function say(state) {
   const [run, step] = [state.steps, stepOf(state)];
-  const bytes = `${sent(run, step)}.`;
-  if (!step) return `Start: ${run.devices} devices in a ring, each with ${run.devices} chunks of its own${run.texts ? ', shown by their first elements' : ''}. ${bytes}`;
+  if (!step) return fill(given.begin, run.devices, run.devices, run.texts ? given.shown : '', sent(run, step));
   const [source, destination, chunk, , value, sum] = run.steps[step - 1].transfers[0];
-  return `Step ${step} of ${run.steps.length}, ${phaseAfter(run, step)}: each device sends one chunk to its right neighbour, which ${sum === undefined ? 'copies it' : 'adds it to its own'}; ` +
-    `device ${source} sends chunk ${chunk} (value ${value}) to device ${destination}. ${doneCells(gridAfter(run, step))} of ${run.devices ** 2} cells hold a finished sum. ${bytes}${step === run.steps.length ? ' Every device holds the whole sum.' : ''}`;
+  return fill(
+    given.said, step, run.steps.length, phaseAfter(run, step), sum === undefined ? given.copies : given.addsIt, source, chunk, value, destination,
+    doneCells(gridAfter(run, step)), run.devices ** 2, sent(run, step), step === run.steps.length ? given.end : '',
+  );
 }
 
 /** @param {State} state */
@@ -129,8 +138,8 @@ function table(state) {
   const [run, step] = [state.steps, stepOf(state)];
   const grid = gridAfter(run, step);
   return {
-    caption: `What each device holds after step ${step} of ${run.steps.length} (✓: finished)`,
-    head: ['device', ...grid.map((_, chunk) => `chunk ${chunk}`), 'sent'],
+    caption: fill(given.caption, step, run.steps.length),
+    head: [given.head[0], ...grid.map((_, chunk) => fill(given.chunk[0], chunk)), given.head[1]],
     rows: grid.map((row, device) => [device, ...row.map(({ value, done }) => `${value}${done ? ' ✓' : ''}`), formatBytes(sentBy(run, step, device))]),
   };
 }
@@ -143,8 +152,8 @@ export const widget = {
   derive: ({ devices, step, steps, runs }) => ({ devices, step, steps: runs?.[devices] ?? steps }),
   check({ devices, step, steps }) {
     if (!isRun(steps)) throw new TypeError('no run of a ring');
-    if (steps.texts && devices !== steps.devices) throw new Error(`devices must be ${steps.devices}, one for each tensor, not ${devices}`);
-    if (step > lastStep(devices)) throw new Error(`step must be from 0 to ${lastStep(devices)} with ${devices} devices, not ${step}`);
+    if (steps.texts && devices !== steps.devices) throw new Error(fill(given.wrongDevices, steps.devices, devices));
+    if (step > lastStep(devices)) throw new Error(fill(given.wrongStep, lastStep(devices), devices, step));
   },
   show(state) {
     const [{ steps: run }, step] = [state, stepOf(state)];
