@@ -56,3 +56,14 @@ def test_outside_addresses_stand_in_one_list(book):
 @pytest.mark.parametrize("address", ["http://", "https://"])
 def test_addresses_are_whole(book, address):
     assert all(found != address for found in outside(book))
+
+
+@pytest.mark.parametrize("href", ["chapter/pipeline-parallelism.html", "chapter/memory.html"])
+def test_a_page_prints_within_the_paper_and_without_controls(visit, book, href):
+    page = visit((book / href).as_uri(), width=794)  # A4 at 96 dots per inch
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 794
+    for hidden in (".sw-controls", ".quiz-check", ".progress", ".side", ".copy-code"):
+        assert not page.locator(f"{hidden}:visible").count(), hidden
+    for shown in ("figure[data-widget] svg", ".quiz-question", "figcaption"):
+        assert page.locator(f"{shown}:visible").count(), shown
