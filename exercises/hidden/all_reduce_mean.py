@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from shardwise_grading import Outcome, Result, World, judge
-from shardwise_grading.tensors import draw, rounding, what, wrong_tensor
+from shardwise_grading.all_reduce import POISON, POISONED, RING, not_one_all_reduce, poisoned
+from shardwise_grading.tensors import draw, is_dense, rounding, what, wrong_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-RING = "shardwise.collectives.ring_all_reduce"
 COLLECTIVES = (RING,)
 LOCKED = ("shardwise.data_parallel.bucketed_all_reduce",)
 SECONDS = 2.5
 
-POISON = 7  # what a stand-in all-reduce multiplies its sums by
 FLOATS = (torch.float32, torch.float64, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.uint8)
 
@@ -121,22 +120,14 @@ class _Run:
         return ""
 
     def ledger(self, case: Case) -> str:
-        calls = self.call(case).collectives
-        if len(calls) != 1:
-            return f"{case} called ring_all_reduce {len(calls)} times; expected once"
-        (call,) = calls
-        if len(call.shapes) != case.n:
-            return f"{case} gave ring_all_reduce {len(call.shapes)} tensors; expected {case.n}"
         num_bytes = sum(t.numel() * t.element_size() for t in case.inputs(self.world))
-        if call.num_bytes != num_bytes:
-            return f"{case} all-reduced {call.num_bytes} bytes; expected {num_bytes}"
-        return ""
+        return not_one_all_reduce(self.call(case), str(case), case.n, num_bytes)
 
     def poisoned(self, case: Case) -> str:
-        with self.world.answering(RING, lambda tensors: [POISON * sum(tensors) for _ in tensors]):
+        with poisoned(self.world):
             outcome = self.call(case)
         message = _wrong(outcome, case, [POISON * t for t in case.inputs(self.world)])
-        return message and f"with an all-reduce whose sums are {POISON} times too large: {message}"
+        return message and POISONED + message
 
     def memory(self, case: Case) -> str:
         outcome = self.call(case)
@@ -184,8 +175,8 @@ def _no_list(outcome: Outcome, case: Case) -> str:
     if len(value) != case.n:
         return f"{case} returned {len(value)} results; expected {case.n}, one for each device"
     for rank, result in enumerate(value):
-        if type(result) is not torch.Tensor:
-            return f"{case}: result[{rank}] is {what(result)}; expected a tensor"
+        if not is_dense(result):
+            return f"{case}: result[{rank}] is {what(result)}; expected a dense tensor on the CPU"
     return ""
 
 

@@ -16,7 +16,7 @@ EXIT_CODES = """\
 exit status:
   0  every submission got what the class expects; that includes the broken one, which a grader
      must hand on to a human without stopping
-  1  a submission got something else; its note says what was expected
+  1  a submission got something else; the note on it says what was expected
   2  the class could not be graded at all
 """
 
@@ -104,8 +104,9 @@ def run_sample(options: argparse.Namespace) -> int:
     except (OSError, RuntimeError) as error:
         errors.print(str(error), style="red", markup=False)
         return 2
-    table, surprises = results_table(sample, rows)
+    table, notes, surprises = results_table(sample, rows)
     Console().print(table)
+    print(*notes, sep="\n")
     if options.keep:
         print(f"feedback, gradebook.db and grades.csv are in {options.keep}")
     return 1 if surprises else 0

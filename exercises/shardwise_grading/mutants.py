@@ -67,13 +67,15 @@ def kill_table(known: Known) -> tuple[Table, list[str]]:
         each property that finds nothing, and each right solution that loses points.
     """
     killed = known.reports(known.wrong)
-    properties = [result.property for result in next(iter(killed.values())).results]
+    properties = next(iter(killed.values())).results
     table = Table(title=f"{known.exercise}: {known.part}", title_justify="left")
     table.add_column("mutant", no_wrap=True)
-    for number, name in enumerate(properties, start=1):
-        points = next(iter(killed.values())).results[number - 1].points
+    for number in range(1, len(properties) + 1):
         table.add_column(f"{number}", justify="center")
-        table.caption = f"{table.caption or ''}{number}  {name} ({points})\n"
+    table.caption = "\n".join(
+        f"{number}  {result.property} ({result.points})"
+        for number, result in enumerate(properties, start=1)
+    )
     table.caption_justify = "left"
     table.add_column(f"of {known.points}", justify="right")
     for name, report in killed.items():
@@ -86,7 +88,11 @@ def kill_table(known: Known) -> tuple[Table, list[str]]:
     table.add_section()
     table.add_row(f"{len(killed)} mutants", *map(str, finds), "")
     amiss = [f"{name}: loses nothing" for name, r in killed.items() if r.score == known.points]
-    amiss += [f"{name}: finds nothing" for name, n in zip(properties, finds, strict=True) if not n]
+    amiss += [
+        f"{result.property}: finds nothing"
+        for result, found in zip(properties, finds, strict=True)
+        if not found
+    ]
     amiss += [
         f"{name}: is right and gets {report.score:g} of {known.points}"
         for name, report in known.reports(known.right).items()

@@ -146,8 +146,8 @@ def grade_class(course: Path, sample: SampleClass, console: Console) -> list[Row
     return read_rows(course, sample.assignment)
 
 
-def results_table(sample: SampleClass, rows: list[Row]) -> tuple[Table, int]:
-    """Draw the table, and count the rows that differ from what the class expects."""
+def results_table(sample: SampleClass, rows: list[Row]) -> tuple[Table, list[str], int]:
+    """Draw the table, write a note on each student, and count who differs from what is expected."""
     exercises = sorted({name for row in rows for name in row.points})
     table = Table(title=f"{sample.assignment}: a class of {len(rows)}")
     table.add_column("student", no_wrap=True)
@@ -156,14 +156,14 @@ def results_table(sample: SampleClass, rows: list[Row]) -> tuple[Table, int]:
         best = next(row.max_points[name] for row in rows if name in row.max_points)
         table.add_column(f"ex. {name.partition('-')[0]}\nof {best:g}", justify="right")
     table.add_column("total", justify="right")
-    table.add_column("note", ratio=1)
     by_id = {student.id: student for student in sample.students}
-    surprises = 0
+    surprises, notes = 0, []
     for row in rows:
         surprise = by_id[row.student].surprise(row)
         surprises += bool(surprise)
         points = [f"{row.points[name]:g}" if name in row.points else "-" for name in exercises]
         total = f"{sum(row.points.values()):g}" if row.points else "-"
         note = "; ".join(filter(None, (surprise, row.problem or by_id[row.student].about)))
-        table.add_row(row.student, row.status, *points, total, note)
-    return table, surprises
+        notes.append(f"{row.student}: {note}")
+        table.add_row(row.student, row.status, *points, total)
+    return table, notes, surprises

@@ -61,7 +61,7 @@ def wrong_tensor(
     """
     if type(value) is not torch.Tensor:
         return f"{name} is {what(value)}; expected a tensor"
-    if value.layout is not torch.strided or value.device != expected.device:
+    if not is_dense(value):
         return f"{name} is {value.layout} on {value.device}; expected a dense tensor on the CPU"
     if (value.shape, value.dtype) != (expected.shape, dtype):
         kind = f"{_kind(value.dtype)} of shape {tuple(value.shape)}"
@@ -76,6 +76,18 @@ def wrong_tensor(
     return f"{name}{index} is {got:.{digits}g}; expected {want:.{digits}g}"
 
 
+def is_dense(value: object) -> bool:
+    """Whether a value is a tensor whose numbers can be read: neither sparse nor on `meta`.
+
+    Example:
+        >>> is_dense(torch.ones(2)), is_dense(torch.ones(2).to_sparse()), is_dense([1.0])
+        (True, False, False)
+    """
+    return (
+        type(value) is torch.Tensor and value.layout is torch.strided and value.device.type == "cpu"
+    )
+
+
 def what(value: object) -> str:
     """Name the type of a value for a message, and the value where it is short.
 
@@ -83,7 +95,7 @@ def what(value: object) -> str:
         >>> what([torch.ones(99)]), what(None)
         ('a list', 'None')
     """
-    containers = (list, tuple, dict, torch.Tensor)
+    containers = (list, tuple, dict)
     return f"a {type(value).__name__.lower()}" if type(value) in containers else show(value)
 
 

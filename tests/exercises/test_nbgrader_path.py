@@ -340,13 +340,14 @@ class TestTable:
         return [Row("x", {"1-one": points}, {"1-one": 5.0}), Row("y", problem=problem)]
 
     def test_counts_no_surprise_when_all_is_as_expected(self):
-        table, surprises = results_table(self.SAMPLE, self.rows(3.0, "torn"))
+        table, notes, surprises = results_table(self.SAMPLE, self.rows(3.0, "torn"))
         assert surprises == 0
         assert table.row_count == 2
+        assert notes == ["x: about x", "y: torn"]
 
     @pytest.mark.parametrize(("points", "problem"), [(4.0, "torn"), (3.0, "")])
     def test_counts_what_differs(self, points, problem):
-        assert results_table(self.SAMPLE, self.rows(points, problem))[1] == 1
+        assert results_table(self.SAMPLE, self.rows(points, problem))[-1] == 1
 
     def test_the_class_that_ships_has_the_four_kinds_and_a_delegating_one(self):
         assert [student.id for student in SAMPLE.students if student.needs_human] == ["broken-json"]

@@ -127,6 +127,7 @@ MUTANTS = {
     "a tensor, no list": floats_only(lambda xs: right(xs)[0]),
     "stacked into one tensor": floats_only(lambda xs: torch.stack(right(xs))),
     "a tuple": floats_only(lambda xs: tuple(right(xs))),
+    "sparse tensors": floats_only(lambda xs: [t.to_sparse() for t in right(xs)]),
     "numbers, no tensors": floats_only(lambda xs: [t.tolist() for t in right(xs)]),
     # memory
     "adds into the first input": floats_only(in_place),

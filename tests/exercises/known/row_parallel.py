@@ -204,6 +204,9 @@ MUTANTS = {
     "the whole product on device 0": checked(whole_product_on_device_0),
     "Python's sum": checked(lambda y, b, n: sum(products(y, b, n))),
     "one all-reduce for each device": checked(one_all_reduce_for_each_device),
+    "one number from each device": checked(
+        lambda y, b, n: ring_all_reduce([product.sum() for product in products(y, b, n)])[0]
+    ),
     "one all-reduce for each token": checked(one_all_reduce_for_each_token),
     "all-gather and add": checked(gathered),
     "reduce-scatter and all-gather": checked(scattered),
@@ -264,6 +267,11 @@ def flat_and_back(y, b, n):
     return right(flat, b, n).reshape(*y.shape[:-1], b.shape[-1])
 
 
+def flat_messages(y, b, n):
+    flat = [product.flatten() for product in products(y, b, n)]
+    return ring_all_reduce(flat)[0].reshape(*y.shape[:-1], b.shape[-1])
+
+
 def transposed(y, b, n):
     parts = [(rows.mT @ part.unsqueeze(-1)).squeeze(-1) for part, rows in shards(y, b, n)]
     return ring_all_reduce(parts)[0]
@@ -279,6 +287,7 @@ RIGHT = {
         "einsum": checked(in_einsum),
         "through g": checked(through_g),
         "flat and back": checked(flat_and_back),
+        "flat messages": checked(flat_messages),
         "transposed": checked(transposed),
         "nothing to send on one device": checked(
             lambda y, b, n: y @ b if n == 1 else right(y, b, n)
