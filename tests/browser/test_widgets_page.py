@@ -511,6 +511,8 @@ def test_numbers_can_be_selected_and_copied(open_page: Any) -> None:
     parts = zero_memory_breakdown(7.5e9, 64, 2)
     for number in (*map(written, parts.values()), "80 GB GPU", "stage 0: 120 GB"):
         assert number in budget, number
-    run = json.loads(page.locator('figure[data-widget="RingAllReduce"] script').first.text_content())
+    run = json.loads(
+        page.locator('figure[data-widget="RingAllReduce"] script').first.text_content()
+    )
     sums = [str(sum(column)) for column in zip(*run["runs"]["4"]["start"], strict=True)]
     assert all(value in grid for value in sums)
