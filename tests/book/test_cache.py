@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from book.books import Book, is_running
 
+from shardwise_book import convert
 from shardwise_book.execute import causes_key
 
 if TYPE_CHECKING:
@@ -187,3 +188,32 @@ def test_an_interrupted_build_leaves_nothing_half_written(book: Book, how: signa
     after = book.build()
     assert (after.executed, runs(book)) == ([], 1)
     assert "More text." in book.page("one.html").get_text()
+
+
+def test_only_a_changed_chapter_is_converted_again(tmp_path, monkeypatch):
+    one, two = "# One {#sec-one}\n\nWords.\n", "# Two {#sec-two}\n\nSee @sec-one.\n"
+    book = Book(tmp_path, {"one.qmd": one, "two.qmd": two})
+    asked = []
+    run = convert._filtered
+
+    def filtered(config, told, metadata, text):
+        asked.append(text)
+        return run(config, told, metadata, text)
+
+    monkeypatch.setattr(convert, "_filtered", filtered)
+    book.build()
+    first = book.content()
+    assert len(asked) == 3
+    book.write("one.qmd", one + "\nMore words.\n")
+    book.build()
+    assert len(asked) == 4
+    assert "More words." in asked[-1]
+    book.write("one.qmd", one)
+    book.build()
+    assert book.content() == first
+    (kept,) = tmp_path.glob(".shardwise/cache/two.html.json")
+    kept.write_text('{"key": 5')
+    book.write("one.qmd", one + "\nOther words.\n")
+    book.build()
+    assert len(asked) == 7
+    assert "Chapter\u00a01" in book.page("two.html").get_text()

@@ -8,13 +8,15 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pypandoc
 
 from shardwise_book.errors import Problem, raise_any
-from shardwise_book.files import read_text
+from shardwise_book.execute import CACHE, digest
+from shardwise_book.files import read_json, read_text, write_beside
 from shardwise_book.scan import HEADING
 
 if TYPE_CHECKING:
@@ -133,6 +135,43 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
     metadata: dict[str, Any] = {"link-citations": True}
     if book.references:
         metadata["nocite"] = " ".join(f"@{{{key}}}" for key in book.cited)
+    key = _key(config, told, metadata, composed.text)
+    kept = _kept(config, composed.file, book.format)
+    known = read_json(kept)
+    if known.get("key") == key and isinstance(known.get("html"), str) and "data" in known:
+        return Converted(chapter, composed, number, known["html"], known["data"])
+    done, messages = _filtered(config, told, metadata, composed.text)
+    if done.returncode:
+        remedy = "correct the place that pandoc names"
+        raise_any([Problem(composed.file, None, f"pandoc: {done.stderr.strip()}", remedy)])
+    html, _, data = done.stdout.rpartition(MARKER)
+    converted = Converted(chapter, composed, number, html.strip() + "\n", json.loads(data))
+    raise_any(
+        [*_filter_problems(converted)]
+        or [*_warnings(composed, messages)]
+        or [*_no_title(converted)]
+    )
+    write_beside(kept, json.dumps({"key": key, "html": converted.html, "data": converted.data}))
+    return converted
+
+
+def _kept(config: Config, file: str, form: str) -> Path:
+    """Return where the HTML of a chapter is kept for the next build."""
+    name = re.sub(r"[^\w-]", "-", file.removesuffix(".qmd"))
+    return config.root / CACHE / f"{name}.{form}.json"
+
+
+def _key(config: Config, *told: object) -> str:
+    """Return a digest of all that pandoc is told, and of all that it reads."""
+    files = [HERE / "filter.lua", HERE / "pandoc.html"]
+    files += [config.root / name for name in config.bibliography]
+    return digest(config.root, files, json.dumps(told), version("pypandoc-binary"))
+
+
+def _filtered(
+    config: Config, told: dict[str, Any], metadata: dict[str, Any], text: str
+) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+    """Have pandoc and the filter convert a text; return what came out and what was logged."""
     with tempfile.TemporaryDirectory() as folder:
         log, meta, own = (Path(folder, f"{name}.json") for name in ("log", "meta", "own"))
         # In files: a bibliography can be longer than a command line may be.
@@ -150,20 +189,10 @@ def convert(book: Book, chapter: Chapter, composed: Composed, number: str | None
             f"--metadata=shardwise={own}",
             f"--log={log}",
             *(f"--bibliography={config.root / name}" for name in config.bibliography),
-            text=composed.text,
+            text=text,
         )
         messages = json.loads(log.read_text(encoding="utf-8")) if log.exists() else []
-    if done.returncode:
-        remedy = "correct the place that pandoc names"
-        raise_any([Problem(composed.file, None, f"pandoc: {done.stderr.strip()}", remedy)])
-    html, _, data = done.stdout.rpartition(MARKER)
-    converted = Converted(chapter, composed, number, html.strip() + "\n", json.loads(data))
-    raise_any(
-        [*_filter_problems(converted)]
-        or [*_warnings(composed, messages)]
-        or [*_no_title(converted)]
-    )
-    return converted
+    return done, messages
 
 
 def _quoted(composed: Composed) -> Iterator[str]:
