@@ -48,6 +48,14 @@ def whole_softmax(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Te
     return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
 
 
+def blocks_alone(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool) -> None:
+    """Call PyTorch's attention on every visible block, as kernel "sdpa" does, and merge nothing."""
+    queries, keys, values = (x.chunk(DEVICES, 2) for x in (q, k, v))
+    for i, rows in enumerate(queries):
+        for j in range(i + 1 if causal else DEVICES):
+            scaled_dot_product_attention(rows, keys[j], values[j], is_causal=causal and i == j)
+
+
 def backward(attend: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> None:
     """Run attention forward and backward."""
     out = attend(*inputs)
@@ -92,6 +100,10 @@ def bench_time() -> None:
     sys.stdout.write(ROW.format(f"B1 H4 L{LENGTH} D64 fp32, P={DEVICES}", "ms", "ratio", "target"))
     for (kernel, causal), target in TARGETS.items():
         peer = partial(scaled_dot_product_attention, is_causal=causal)
+        if kernel == "sdpa":
+            title = f"PyTorch's, block by block{', causal' if causal else ''}"
+            alone = partial(blocks_alone, *inputs, causal=causal)
+            compare(title, alone, partial(peer, *inputs))
         for layout in LAYOUTS if causal else LAYOUTS[:1]:
             ring = partial(
                 ring_attention, num_devices=DEVICES, causal=causal, layout=layout, kernel=kernel
