@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
-import subprocess
 from typing import Any
 
 import pytest
-from support import ROOT
+from node_models import node
 
 from shardwise.ring_attention import LAYOUTS, causal_block_work, causal_step_work, sequence_layout
 from shardwise_widgets import CausalBalance
@@ -21,25 +19,6 @@ GRID = [
     {"devices": devices, "block": block, "layout": layout}
     for devices, block, layout in itertools.product(DEVICES, BLOCKS, LAYOUTS)
 ]
-
-
-def node(program: str, data: object) -> Any:
-    """Run a module that turns `input` into `output`, with the models beside it."""
-    source = (
-        "import { readFileSync } from 'node:fs';\n"
-        "const input = JSON.parse(readFileSync(0, 'utf8'));\n"
-        f"{program}\nprocess.stdout.write(JSON.stringify(output));\n"
-    )
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", source],
-        cwd=ROOT / "widgets" / "src",
-        input=json.dumps(data),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
 from typing import Any
 
 import pytest
 import torch
-from support import ROOT
+from node_models import node
 
 from shardwise import ledger
 from shardwise.distributed import ring_all_reduce, ring_all_reduce_bytes
@@ -30,25 +28,6 @@ GRID = [
         (0, 0.3, 17),
     )
 ]
-
-
-def node(program: str, data: object) -> Any:
-    """Run a module that turns `input` into `output`, with the models beside it."""
-    source = (
-        "import { readFileSync } from 'node:fs';\n"
-        "const input = JSON.parse(readFileSync(0, 'utf8'));\n"
-        f"{program}\nprocess.stdout.write(JSON.stringify(output));\n"
-    )
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", source],
-        cwd=ROOT / "widgets" / "src",
-        input=json.dumps(data),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_the_limits_of_the_controls_are_those_of_the_traits() -> None:

@@ -6,13 +6,12 @@ import itertools
 import json
 import math
 import re
-import subprocess
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from support import ROOT
+from node_models import node
 
 from shardwise import ledger
 from shardwise.ring_attention import (
@@ -27,25 +26,6 @@ from shardwise_widgets.attention_run import record_run, sample
 from shardwise_widgets.ring_attention import MAX_DEVICES, MIN_DEVICES
 
 RINGS = list(itertools.product(range(MIN_DEVICES, MAX_DEVICES + 1), (False, True), LAYOUTS))
-
-
-def node(program: str, data: object) -> Any:
-    """Run a module that turns `input` into `output`, with the models beside it."""
-    source = (
-        "import { readFileSync } from 'node:fs';\n"
-        "const input = JSON.parse(readFileSync(0, 'utf8'));\n"
-        f"{program}\nprocess.stdout.write(JSON.stringify(output));\n"
-    )
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", source],
-        cwd=ROOT / "widgets" / "src",
-        input=json.dumps(data),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
