@@ -16,11 +16,25 @@ from shardwise.ring_attention import (
     start_softmax,
 )
 
-kernels = pytest.mark.parametrize("kernel", KERNELS)
+
+@pytest.fixture(autouse=True)
+def _on_each_device(device):
+    with torch.device(device):
+        yield
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request, device):
+    """Each kernel, on the devices that it is for."""
+    if request.param == "sdpa" and device != "cpu":
+        pytest.skip("a kernel for the CPU")
+    return request.param
 
 
 def normal(*shape, seed=0, dtype=torch.float64):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    numbers = torch.randn(shape, generator=generator, dtype=torch.float64, device="cpu")
+    return numbers.to(dtype).to(torch.get_default_device())
 
 
 def inputs(length=12, dtype=torch.float64):
@@ -55,7 +69,6 @@ STRIDES = {
 }
 
 
-@kernels
 @pytest.mark.parametrize("odd", range(4), ids=["q", "k", "v", "gradient"])
 @pytest.mark.parametrize("strides", STRIDES.values(), ids=STRIDES)
 def test_strides_do_not_matter(strides, odd, kernel):
@@ -72,7 +85,6 @@ def test_strides_do_not_matter(strides, odd, kernel):
         same(one, other)
 
 
-@kernels
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_nan_in_a_query_is_never_lost_however_few_keys_there_are(dtype, causal, kernel):
@@ -90,7 +102,6 @@ def test_nan_in_a_query_is_never_lost_however_few_keys_there_are(dtype, causal, 
                 assert torch.equal(out[0, 0].isnan(), wanted)
 
 
-@kernels
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_query_that_sees_nothing_is_zero_whatever_it_holds(causal, kernel):
     q, k, v = inputs(5)
@@ -104,25 +115,23 @@ def test_a_query_that_sees_nothing_is_zero_whatever_it_holds(causal, kernel):
     assert not (out[0, :, 0].any() and causal)
 
 
-@kernels
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("odd", [(), (torch.nan,), (torch.inf,)])
 def test_logits_of_minus_infinity_weigh_nothing(odd, causal, layout, kernel):
     """Also where they are all that a device's block holds, or all that there is."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator("cpu").manual_seed(0)
     choices = torch.tensor([-torch.inf, -torch.inf, -torch.inf, -torch.inf, 0.5, *odd]).double()
     q, v = torch.ones(1, 1, 9, 1, dtype=torch.float64), normal(1, 1, 9, 1)
     for _ in range(10):
-        pick = torch.randint(len(choices), (9,), generator=generator)
-        k = choices[pick].reshape(1, 1, 9, 1)
+        pick = torch.randint(len(choices), (9,), generator=generator, device="cpu")
+        k = choices[pick.to(choices.device)].reshape(1, 1, 9, 1)
         got = ring_attention(q, k, v, num_devices=4, causal=causal, layout=layout, kernel=kernel)
         same(got, whole(q, k, v, causal=causal))
     nothing = torch.full_like(q, -torch.inf)
     assert not ring_attention(q, nothing, v, num_devices=2, kernel=kernel).any()
 
 
-@kernels
 def test_a_hidden_logit_of_minus_infinity_leaves_finite_gradients_elsewhere(kernel):
     q, v = torch.ones(1, 1, 8, 1).double(), normal(1, 1, 8, 1)
     k = torch.tensor([-torch.inf] * 4 + [0.0, 1.0, -1.0, 2.0]).double().reshape(1, 1, 8, 1)
@@ -136,7 +145,6 @@ def test_a_hidden_logit_of_minus_infinity_leaves_finite_gradients_elsewhere(kern
         same(mine, theirs)
 
 
-@kernels
 def test_a_block_whose_log_sum_exp_is_zero_counts(kernel):
     """PyTorch's operator writes 0 where there is nothing; here 0 is what there is."""
     q = torch.zeros(1, 1, 2, 1, dtype=torch.float64)
@@ -144,7 +152,6 @@ def test_a_block_whose_log_sum_exp_is_zero_counts(kernel):
     assert ring_attention(q, q, v, num_devices=2, kernel=kernel).flatten().tolist() == [3, 3]
 
 
-@kernels
 def test_modes_of_torch(kernel, bits):
     q, k, v = inputs()
     options = {"num_devices": 3, "causal": True, "layout": "zigzag", "kernel": kernel}
@@ -168,7 +175,6 @@ def test_subclasses_without_operations_of_their_own():
     assert out.requires_grad
 
 
-@kernels
 def test_functional_gradients(kernel):
     q, k, v = inputs(5)
     ring = {"num_devices": 2, "causal": True, "layout": "striped", "kernel": kernel}
