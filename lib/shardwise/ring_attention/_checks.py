@@ -94,16 +94,16 @@ def check_state(
             raise ValueError(f"{name} is expanded, but is updated in place: clone it")
 
 
-def check_apart(written: dict[str, torch.Tensor], read: dict[str, torch.Tensor]) -> None:
-    """Say which of the tensors that are written to shares memory with another, if one does.
+def check_apart(state: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor]) -> None:
+    """Say which tensor of the state, which is written to, shares memory with another, if one does.
 
     >>> a, b = torch.zeros(2, 3), torch.zeros(3)
     >>> check_apart({"a": a}, {"b": b})
     """
-    places = {name: _memory(name, tensor) for name, tensor in (*written.items(), *read.items())}
+    places = {name: _memory(name, tensor) for name, tensor in (*state.items(), *inputs.items())}
     for mine, other in combinations(places, 2):
         one, two = places[mine], places[other]
-        if mine in written and one.start < two.stop and two.start < one.stop:
+        if mine in state and one.start < two.stop and two.start < one.stop:
             raise ValueError(
                 f"{mine} shares memory with {other}, but is updated in place: "
                 f"give each its own, as {mine}.clone()"

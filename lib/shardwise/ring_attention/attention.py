@@ -62,7 +62,7 @@ class _RingAttention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_out: torch.Tensor, _: None) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
+    def backward(ctx: Any, grad_out: torch.Tensor, _: object) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401
         q, k, v, mask, out, lse = ctx.saved_tensors
         groups = (k.shape[1], q.shape[1] // k.shape[1])
         queries, keys, values, o, do = (
