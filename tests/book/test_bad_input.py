@@ -448,7 +448,7 @@ def test_a_fault_of_the_builder_names_the_chapter(
     def fail(*_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr("shardwise_book.build.convert", fail)
+    monkeypatch.setattr("shardwise_book.chapters.convert", fail)
     book = Book(tmp_path, {"one.qmd": "# One\n"})
     assert [problem.file for problem in book.problems()] == ["index.qmd", "one.qmd"]
     (problem, _) = book.problems()

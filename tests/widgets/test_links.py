@@ -8,9 +8,17 @@ import weakref
 from typing import Any
 
 import pytest
+from ipywidgets import Widget
 
 from shardwise_widgets import MemoryBudget, RingAllReduce
 from shardwise_widgets.base import ShardwiseWidget
+
+
+@pytest.fixture(autouse=True)
+def alone() -> None:
+    """Close what other tests of this process left open: a link joins all that live."""
+    Widget.close_all()
+    gc.collect()
 
 
 @pytest.mark.parametrize(
