@@ -227,7 +227,12 @@ def test_the_markdown_has_a_mount_for_pages_and_an_image_for_all_else(make: Any)
     assert image is not None
     assert len(image[1]) > 40
     svg = base64.b64decode(image[2]).decode()
-    assert ET.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
+    drawn = ET.fromstring(svg)
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    for element in drawn.iter():
+        if element.tag.rpartition("}")[2] not in {"text", "tspan", "style", "title"}:
+            loose = [element.text, *(child.tail for child in element)]
+            assert not "".join(filter(None, loose)).strip(), "text that no text element holds"
     assert "var(--sw-" not in svg
     assert re.search("#245395|#b48f08", svg), "the palette's colours, in the light theme"
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")

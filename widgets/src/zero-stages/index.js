@@ -82,7 +82,7 @@ ${given.steps[step].map(([begin, long, down, role, name, does, trips]) => {
     const sent = formatBytes(sentBytes(state, step, trips));
     return mark(name + begin, name + fill(does, sent), [
       rect(at, y, (long * (width - start)) / 7 - 4, trips ? 40 : 28, `zero-phase sw-fill-${role}`, ROUND),
-      [name, trips && fill(given.arrow[narrow], sent)].map((line, i) => line && write(at + (narrow ? 4 : 8), y + 18 + i * 16, `${size} sw-number sw-on-${role}`, line)),
+      [name, trips > 0 && fill(given.arrow[narrow], sent)].map((line, i) => line && write(at + (narrow ? 4 : 8), y + 18 + i * 16, `${size} sw-number sw-on-${role}`, line)),
     ]);
   })}
 </svg>`;
