@@ -50,6 +50,12 @@ print("quoted")
 @sec-ring stays
 ```
 
+```{python}
+#| output: asis
+z = 3
+print(f"| {z} |")
+```
+
 ::: {.callout-tip title="A box"}
 Before.
 
@@ -76,14 +82,16 @@ def cells(tmp_path):
     }
     words = Words(labels, {"ho2020": "Ho 2020", "li2019": "Li 2019"}, frozenset({"ring", "end"}))
     assert is_for_running(chapter)
-    text = notebook(chapter, [[TEXT], [], [ASIS], []], words)
+    text = notebook(chapter, [[TEXT], [], [ASIS], [ASIS], []], words)
     nbformat.validate(nbformat.reads(text, as_version=4))
     return [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
 
 
 def test_cells_stand_between_text_in_reading_order(cells):
-    assert [kind for kind, _ in cells] == ["markdown", "markdown", "code", "markdown", "code"]
-    assert [text for kind, text in cells if kind == "code"] == ["x = 1", "y = x"]
+    kinds = [kind for kind, _ in cells]
+    assert kinds == ["markdown", "markdown", "code", "markdown", "code", "markdown", "code"]
+    code = [text for kind, text in cells if kind == "code"]
+    assert code == ["x = 1", 'z = 3\nprint(f"| {z} |")', "y = x"], "what a later cell may need"
 
 
 def test_the_text_is_in_the_words_of_the_page(cells):
@@ -96,8 +104,8 @@ def test_the_text_is_in_the_words_of_the_page(cells):
     assert "of `@sec-ring` 42." in before
     assert before.endswith("$$\nx = 1\n\\tag{2.7}\n$$")
     assert after.startswith("The caption.\n\n```python\ndef ring(): ...\n```\n\nWhy Equation 2.7?")
-    assert "@sec-ring stays" in after
-    assert after.endswith("> **A box**\n>\n> Before.")
+    assert after.endswith("@sec-ring stays\n```")
+    assert cells[5][1] == "> **A box**\n>\n> Before."
     assert ":::" not in before + after
 
 

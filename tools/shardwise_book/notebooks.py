@@ -1,11 +1,13 @@
 """Makes a notebook of each chapter with cells, from the same source, for those who want to run it.
 
 A notebook knows neither divs nor references: a callout becomes a quotation, a reference the words
-that the page shows, and what a cell prints as Markdown (code of the library, questions) is text.
+that the page shows, and what a cell only prints as Markdown (code of the library, questions) is
+text.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import dataclass
@@ -115,7 +117,7 @@ def _segments(
             text.add(_filled(part.text, values), verbatim=part.verbatim)
             continue
         shown = next(results)
-        if part.options.get("output") == "asis":
+        if part.options.get("output") == "asis" and not _binds(part.code):
             for line in _printed(shown).splitlines():
                 text.add(line)
         elif part.code:
@@ -124,6 +126,18 @@ def _segments(
             yield "code", part.code
     if rest := text.take():
         yield "markdown", rest
+
+
+def _binds(code: str) -> bool:
+    """Say whether a later cell may need what a cell defines."""
+    return any(
+        isinstance(node, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.ClassDef | ast.Import)
+        or (
+            isinstance(node, ast.ImportFrom)
+            and not (node.module or "").startswith("shardwise_book")
+        )
+        for node in ast.parse(code).body
+    )
 
 
 def _value(file: str, line: Line, outputs: list[dict[str, Any]]) -> str:
