@@ -43,7 +43,8 @@ The caption.
 
 ```{python}
 #| output: asis
-print("quoted")
+quoted = "quoted"
+print(quoted)
 ```
 
 ```text
@@ -60,7 +61,7 @@ print(f"| {z} |")
 Before.
 
 ```{python}
-y = x
+y = x + z
 ```
 :::
 """
@@ -91,7 +92,7 @@ def test_cells_stand_between_text_in_reading_order(cells):
     kinds = [kind for kind, _ in cells]
     assert kinds == ["markdown", "markdown", "code", "markdown", "code", "markdown", "code"]
     code = [text for kind, text in cells if kind == "code"]
-    assert code == ["x = 1", 'z = 3\nprint(f"| {z} |")', "y = x"], "what a later cell may need"
+    assert code == ["x = 1", 'z = 3\nprint(f"| {z} |")', "y = x + z"], "what a later cell may need"
 
 
 def test_the_text_is_in_the_words_of_the_page(cells):

@@ -108,6 +108,7 @@ def _segments(
 ) -> Iterator[tuple[str, str]]:
     """Yield pieces of Markdown and of code, in reading order."""
     results = iter(outputs)
+    needed = _needed(chapter)
     text = _Text(words)
     if chapter.title:
         text.add(f"# {chapter.title}")
@@ -117,7 +118,7 @@ def _segments(
             text.add(_filled(part.text, values), verbatim=part.verbatim)
             continue
         shown = next(results)
-        if part.options.get("output") == "asis" and not _binds(part.code):
+        if part.line not in needed:
             for line in _printed(shown).splitlines():
                 text.add(line)
         elif part.code:
@@ -128,16 +129,28 @@ def _segments(
         yield "markdown", rest
 
 
-def _binds(code: str) -> bool:
-    """Say whether a later cell may need what a cell defines."""
-    return any(
-        isinstance(node, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.ClassDef | ast.Import)
-        or (
-            isinstance(node, ast.ImportFrom)
-            and not (node.module or "").startswith("shardwise_book")
-        )
-        for node in ast.parse(code).body
-    )
+def _needed(chapter: Chapter) -> set[int]:
+    """Return the lines of cells that print Markdown and define what a cell after them uses."""
+    needed: set[int] = set()
+    used: set[str] = set()
+    for cell in reversed([part for part in chapter.parts if isinstance(part, Cell)]):
+        tree = ast.parse(cell.code)
+        if cell.options.get("output") == "asis" and not used & set(_defined(tree)):
+            continue
+        needed.add(cell.line)
+        names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+        used |= {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    return needed
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
 
 def _value(file: str, line: Line, outputs: list[dict[str, Any]]) -> str:
