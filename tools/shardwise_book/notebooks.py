@@ -139,7 +139,8 @@ def _needed(chapter: Chapter) -> set[int]:
             continue
         needed.add(cell.line)
         names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
-        used |= {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        loaded = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        used |= loaded - set(_defined(tree))
     return needed
 
 
