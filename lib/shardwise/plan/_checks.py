@@ -84,32 +84,6 @@ def share(name: str, value: float) -> float:
     return number
 
 
-def flag(name: str, value: bool) -> bool:
-    """Return `value` if it is True or False, or say that it is not.
-
-    >>> flag("gated", True)
-    True
-    """
-    if not isinstance(value, bool):
-        raise TypeError(f"{name}={reprlib.repr(value)} must be True or False")
-    return value
-
-
-def one_of(name: str, value: str, allowed: Sequence[str]) -> str:
-    """Return `value` if it is among `allowed`, or name those.
-
-    >>> one_of("recompute", "full", ("none", "full"))
-    'full'
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={reprlib.repr(value)} must be one of {', '.join(allowed)}")
-    if value not in allowed:
-        raise ValueError(
-            f"{name}={reprlib.repr(value)} is unknown: choose from {', '.join(allowed)}"
-        )
-    return value
-
-
 def instance(name: str, value: object, kind: type) -> None:
     """Say what `value` should have been if it is no `kind`.
 

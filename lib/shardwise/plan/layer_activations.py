@@ -6,8 +6,9 @@ from the tensors, so that other shapes have theirs.
 
 from __future__ import annotations
 
+from shardwise._checks import flag, one_of
 from shardwise.memory.activations import RECOMPUTATIONS
-from shardwise.plan._checks import flag, instance, one_of, size
+from shardwise.plan._checks import instance, size
 from shardwise.plan._stages import kept_bytes
 from shardwise.plan.model_shape import Model
 

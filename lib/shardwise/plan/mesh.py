@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shardwise._checks import integer
+from shardwise._checks import flag, integer, one_of
 from shardwise.memory.activations import RECOMPUTATIONS
-from shardwise.plan._checks import flag, instance, keep_sizes, one_of, size
+from shardwise.plan._checks import instance, keep_sizes, size
 from shardwise.plan.hardware import Cluster
 from shardwise.plan.model_shape import Model
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shardwise._checks import integer
+from shardwise._checks import flag, integer, one_of
 from shardwise.memory.activations import RECOMPUTATIONS
-from shardwise.plan._checks import collection, divisors, flag, instance, one_of, size
+from shardwise.plan._checks import collection, divisors, instance, size
 from shardwise.plan.hardware import Cluster
 from shardwise.plan.mesh import Mesh, mesh_problems
 from shardwise.plan.model_shape import Model

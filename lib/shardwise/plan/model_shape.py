@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardwise.plan._checks import flag, keep_sizes, size
+from shardwise._checks import flag
+from shardwise.plan._checks import keep_sizes, size
 
 
 @dataclass(frozen=True, slots=True)

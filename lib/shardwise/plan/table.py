@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from shardwise.plan._checks import instance, one_of, size
+from shardwise._checks import one_of
+from shardwise.plan._checks import instance, size
 from shardwise.plan.mesh import Mesh
 from shardwise.plan.plans import Plan
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shardwise._checks import flag
 from shardwise.memory.recipes import find_recipe
-from shardwise.plan._checks import flag, instance, positive, quantity, share, size
+from shardwise.plan._checks import instance, positive, quantity, share, size
 from shardwise.plan._step_parts import StepTime, step_parts
 from shardwise.plan.hardware import Cluster
 from shardwise.plan.mesh import Mesh, mesh_problems
