@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support import ROOT
 from visiting import Visit
+from widget_pages import KINDS, Pages, mount_of, write_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,3 +34,22 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with every widget, and one page for each."""
+    folder = tmp_path_factory.mktemp("every widget")
+    mounts = {name: mount_of(kind()) for name, kind in KINDS.items()}
+    write_pages(folder, "all", mounts.values())
+    for name, mount in mounts.items():
+        write_pages(folder, name, [mount])
+    return folder
+
+
+@pytest.fixture
+def pages(browser: Browser, site: Path) -> Iterator[Pages]:
+    """Open those pages, and fail afterwards on what went wrong in them."""
+    pages = Pages(browser, site)
+    yield pages
+    pages.close()

@@ -9,33 +9,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from visiting import THEMES, WIDTHS, violations
-from widget_pages import KINDS, Pages, figure, mount_of, shown, write_pages
+from widget_pages import KINDS, Pages, figure, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 every = pytest.mark.parametrize("name", KINDS)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with every widget, and one page for each."""
-    folder = tmp_path_factory.mktemp("every widget")
-    mounts = {name: mount_of(kind()) for name, kind in KINDS.items()}
-    write_pages(folder, "all", mounts.values())
-    for name, mount in mounts.items():
-        write_pages(folder, name, [mount])
-    return folder
-
-
-@pytest.fixture
-def pages(browser: Browser, site: Path) -> Iterator[Pages]:
-    pages = Pages(browser, site)
-    yield pages
-    pages.close()
 
 
 def test_all_are_drawn_at_once_and_by_no_request(pages: Pages) -> None:

@@ -18,38 +18,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from visiting import THEMES
-from widget_pages import KINDS, Pages, figure, mount_of, write_pages
+from widget_pages import KINDS, Pages, figure
 
 from shardwise_widgets import look
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 LOOKS = Path(__file__).parent / "looks"
 CELL = 8  # pixels of a page that make one of a picture
 CLOSE = 0.08  # share of the ink that may be elsewhere or of another colour
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with every widget as it opens, and one with the run of each at its end."""
-    folder = tmp_path_factory.mktemp("looks")
-    mounts = {name: mount_of(kind()) for name, kind in KINDS.items()}
-    write_pages(folder, "all", mounts.values())
-    for name, mount in mounts.items():
-        write_pages(folder, name, [mount])
-    return folder
-
-
-@pytest.fixture
-def pages(browser: Browser, site: Path) -> Iterator[Pages]:
-    pages = Pages(browser, site)
-    yield pages
-    pages.close()
 
 
 # For each text in a drawing: its colour, what it stands on, and where it is.
