@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST = 120
 BITS = 256
+FAULT = "a fault of the check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def first_message(messages: Iterable[str]) -> str:
     try:
         return next((message for message in messages if message), "")
     except Exception as error:  # noqa: BLE001
-        return f"a fault of the check: {type(error).__name__}; tell your instructor"
+        return f"{FAULT}: {type(error).__name__}; tell your instructor"
 
 
 def show(value: Any) -> str:  # noqa: ANN401

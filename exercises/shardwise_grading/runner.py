@@ -10,7 +10,7 @@ from types import ModuleType
 
 from shardwise_grading.data import as_data, type_name
 from shardwise_grading.quiet import drop_stderr, own_streams
-from shardwise_grading.results import Report, Result
+from shardwise_grading.results import FAULT, Report, Result
 from shardwise_grading.world import SECONDS, LocalWorld, World
 
 Check = Callable[[object, World], Iterator[Result]]
@@ -52,21 +52,24 @@ def load(exercise: str) -> ModuleType:
     for folder in folders:
         path = folder / f"{exercise}.py"
         if path.is_file():
-            module = ModuleType(f"hidden_{exercise}")
-            exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), vars(module))  # noqa: S102
-            return module
+            return load_source(exercise, path.read_text(encoding="utf-8"))
     raise FileNotFoundError(
         f"exercise={exercise!r} has no hidden checks in SHARDWISE_HIDDEN "
         f"({len(folders)} folders); run nbgrader from the folder with nbgrader_config.py"
     )
 
 
+def load_source(exercise: str, source: str) -> ModuleType:
+    """Load hidden checks from their text, as they travel to a worker."""
+    module = ModuleType(f"hidden_{exercise}")
+    exec(compile(source, f"{exercise}.py", "exec"), vars(module))  # noqa: S102
+    return module
+
+
 def run(
     module: ModuleType, part: str, solution: object, *, points: int, seed: str | None = None
 ) -> Report:
     """Run one part of loaded checks in a local world.
-
-    A check that raises fails with all the points that it had still to give.
 
     Args:
         module: what `load` returned: ``CHECKS`` names its parts, ``LOCKED`` what the library must
@@ -76,9 +79,6 @@ def run(
         points: what the cell is worth.
         seed: decides the drawn inputs; ``SHARDWISE_SEED`` where it is not given.
     """
-    checks: dict[str, Check] = module.CHECKS
-    if part not in checks:
-        raise ValueError(f"part={part!r} is not one of {sorted(checks)}")
     with LocalWorld(
         seed if seed is not None else os.environ.get("SHARDWISE_SEED", ""),
         locked=module.LOCKED,
@@ -86,11 +86,27 @@ def run(
         seconds=getattr(module, "SECONDS", SECONDS),
     ) as world:
         handed_in = solution if callable(solution) else as_data(solution)
-        results: list[Result] = []
-        try:
-            results.extend(checks[part](handed_in, world))
-        except Exception as error:  # noqa: BLE001
-            left = max(points - sum(result.points for result in results), 0)
-            message = f"a fault of the check: {type_name(type(error))}; tell your instructor"
-            results.append(Result("every property could be checked", False, left, message))
+        return examine(module, part, handed_in, world, points=points)
+
+
+def examine(
+    module: ModuleType, part: str, solution: object, world: World, *, points: int
+) -> Report:
+    """Run one part of loaded checks in a world of any kind.
+
+    A check that raises fails with all the points that it had still to give.
+
+    Raises:
+        ValueError: the checks have no such part.
+    """
+    checks: dict[str, Check] = module.CHECKS
+    if part not in checks:
+        raise ValueError(f"part={part!r} is not one of {sorted(checks)}")
+    results: list[Result] = []
+    try:
+        results.extend(checks[part](solution, world))
+    except Exception as error:  # noqa: BLE001
+        left = max(points - sum(result.points for result in results), 0)
+        message = f"{FAULT}: {type_name(type(error))}; tell your instructor"
+        results.append(Result("every property could be checked", False, left, message))
     return Report(tuple(results), points)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # nbgrader gives a cell 30 s, and a loop without an end may fail each of its properties.
 SECONDS = 3.0
+# Names of errors whose message says what happened: no time was left, or no process.
+ENDED = (LateError.__name__, "LostError")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Outcome:
     @property
     def failure(self) -> str:
         """What happened in place of a return, for a message; empty when it returned."""
-        if self.error == LateError.__name__:
+        if self.error in ENDED:
             return self.detail
         return f"raised {self.error}: {self.detail}" if self.error else ""
 

@@ -1,0 +1,179 @@
+"""Grade one submission: what a worker does, with nothing but what it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from shardwise_grading.checking.limits import GradingLimits
+from shardwise_grading.checking.remote_world import RemoteWorld
+from shardwise_grading.checking.session import Session
+from shardwise_grading.checking.student import LostError, WarmParent
+from shardwise_grading.records import (
+    Ask,
+    CellRecord,
+    NotebookRecord,
+    Output,
+    Script,
+    Step,
+    SubmissionRecord,
+)
+from shardwise_grading.results import FAULT, Result
+from shardwise_grading.runner import examine, load_source
+from shardwise_grading.submission import Layout, read_script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from shardwise_grading.sandbox import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The hidden checks of an assignment, as text that can travel to another machine.
+
+    Args:
+        sources: the text of each module, by exercise.
+        seed: decides the inputs that the checks draw.
+    """
+
+    sources: Mapping[str, str]
+    seed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A submission to grade, and everything that it takes.
+
+    Args:
+        student: who handed in.
+        assignment: for what.
+        digest: of all that the result depends on; copied into the record.
+        layouts: the instructor's notebooks, by name.
+        files: the bytes of the student's notebooks, by name; None for one that is missing.
+        problems: why a file could not be read at all, by name.
+        checks: the hidden checks.
+        limits: what each notebook may take.
+        protection: what keeps the student's code in.
+    """
+
+    student: str
+    assignment: str
+    digest: str
+    layouts: Mapping[str, Layout]
+    files: Mapping[str, bytes | None]
+    checks: Checks
+    protection: str
+    problems: Mapping[str, str] = field(default_factory=dict)
+    limits: GradingLimits = field(default_factory=GradingLimits)
+
+
+def grade_submission(work: Work) -> SubmissionRecord:
+    """Grade all notebooks of one student.
+
+    Raises:
+        RuntimeError: the machine can't run a student at all; it is no student's fault.
+    """
+    scripts = [
+        Script(name, problem=work.problems[name])
+        if name in work.problems
+        else read_script(layout, work.files.get(name))
+        for name, layout in sorted(work.layouts.items())
+    ]
+    notebooks = tuple(
+        grade_notebook(script, work.checks, work.limits, work.protection) for script in scripts
+    )
+    return SubmissionRecord(
+        work.student, work.assignment, work.digest, notebooks, protection=work.protection
+    )
+
+
+def grade_notebook(
+    script: Script, checks: Checks, limits: GradingLimits, protection: str
+) -> NotebookRecord:
+    """Run a notebook in a student's process, and its hidden checks in this one.
+
+    Args:
+        script: the cells.
+        checks: the hidden checks that its hidden cells name.
+        limits: what it may take.
+        protection: what keeps the student's code in.
+    """
+    if script.problem:
+        return NotebookRecord(script.name, notes=script.notes, problem=script.problem)
+    parent = warm_parent(protection, limits.sandbox)
+    with Session(parent, limits) as session:
+        run = _Run(session, checks)
+        cells = tuple(run.cell(step) for step in script.steps)
+        notes, problem = run.notes, run.problem
+    return NotebookRecord(script.name, cells, (*script.notes, *notes), problem)
+
+
+@cache
+def warm_parent(protection: str, limits: Limits) -> WarmParent:
+    """Return this process's warm parent, which lives as long as the process."""
+    return WarmParent(protection, limits)
+
+
+class _Run:
+    """One notebook on its way, cell by cell."""
+
+    def __init__(self, session: Session, checks: Checks) -> None:
+        self._session = session
+        self._checks = checks
+        self._number = 0
+        self.notes: list[str] = []
+        self._faults: list[str] = []
+
+    @property
+    def problem(self) -> str:
+        """Why a human has to look, or nothing."""
+        if self._session.forged:
+            return f"its code {self._session.forged}: look for an attempt to cheat"
+        return "; ".join(self._faults)
+
+    def cell(self, step: Step) -> CellRecord:
+        """Run a cell, or the checks that it stands for."""
+        self._number += 1
+        if step.ask:
+            return CellRecord(step, results=self._results(step.ask), ran=True)
+        if step.kind != "code" or not step.source.strip():
+            return CellRecord(step)
+        try:
+            outputs, seconds = self._session.run(step.source)
+        except LostError as lost:
+            name = step.grade_id or f"cell {self._number}"
+            self.notes.append(f"{name} {lost.reason}")
+            text = f"The cell {lost.reason}."
+            return CellRecord(
+                step, (Output("error", text, name="LostError", value=text),), ran=True
+            )
+        return CellRecord(step, outputs, ran=True, seconds=round(seconds, 3))
+
+    def _results(self, ask: Ask) -> tuple[Result, ...]:
+        module = self._module(ask.exercise)
+        world = RemoteWorld(self._session, module, self._checks.seed)
+        before = self._session.starts
+        report = examine(module, ask.part, world.solution(ask.solution), world, points=ask.points)
+        try:
+            world.leave()
+        except LostError as lost:
+            self.notes.append(f"{ask.solution} {lost.reason}")
+        if self._session.starts > max(before, 1):
+            again = self._session.starts - before
+            self.notes.append(
+                f"{ask.solution} lost its process while it was checked, {again} times"
+            )
+        faults = [result.message for result in report.results if result.message.startswith(FAULT)]
+        self._faults += [f"{ask.exercise}, {ask.part}: {fault}" for fault in faults]
+        return report.results
+
+    def _module(self, exercise: str) -> ModuleType:
+        if exercise not in self._checks.sources:
+            raise RuntimeError(
+                f"exercise={exercise!r} has no hidden checks; "
+                f"there are {', '.join(sorted(self._checks.sources)) or 'none'}"
+            )
+        return load_source(exercise, self._checks.sources[exercise])

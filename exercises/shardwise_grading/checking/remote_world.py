@@ -1,0 +1,194 @@
+"""The world of a solution that lives in another process."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shardwise_grading.checking.student import LostError
+from shardwise_grading.data import as_data
+from shardwise_grading.interception import Function, find
+from shardwise_grading.limit import LateError
+from shardwise_grading.observation import Observation
+from shardwise_grading.results import show
+from shardwise_grading.student.values import Encoder, decode
+from shardwise_grading.student.wire import WireError
+from shardwise_grading.world import SECONDS, CollectiveCall, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from shardwise_grading.checking.session import Session
+    from shardwise_grading.student.wire import Message
+
+MOST_COLLECTIVES = 1000
+LATE = LateError.__name__
+LOST = LostError.__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """Stands for a function of the student's, which only `RemoteWorld.call` can call.
+
+    Args:
+        name: the student's name for it.
+        missing: why there is none, or empty.
+    """
+
+    name: str
+    missing: str = ""
+
+    def __call__(self, *_: object) -> None:
+        """Refuse: a check that calls a solution itself would run it nowhere."""
+        raise TypeError(f"{self.name} is the student's; call it through the world")
+
+    def __repr__(self) -> str:
+        """Say what it is, for a message."""
+        return f"nothing: {self.missing}" if self.missing else f"the function {self.name}"
+
+
+class RemoteWorld:
+    """Calls a student's function in its own process, and answers the collectives it calls.
+
+    What a function returned is plain data that arrived as bytes, and which collectives were called
+    with what is known here and not told; only `Outcome.observed` is what the other process says.
+
+    Args:
+        session: the notebook that runs there.
+        module: the hidden checks: what they lock, which collectives they hand out, their time.
+        seed: decides the inputs that the checks draw.
+    """
+
+    def __init__(self, session: Session, module: ModuleType, seed: str) -> None:
+        """Make a world; the process is told of it with the first call."""
+        self._session = session
+        self._seed = seed
+        self._locked = tuple(module.LOCKED)
+        self._collectives = tuple(getattr(module, "COLLECTIVES", ()))
+        self._seconds = float(getattr(module, "SECONDS", SECONDS))
+        self._answers: dict[str, Function] = {path: find(path) for path in self._collectives}
+        self._entered = 0
+        self._calls: list[CollectiveCall] = []
+
+    def random(self, label: str) -> random.Random:
+        """Return a generator that depends on nothing but the course's seed and the label."""
+        return random.Random(f"{self._seed}/{label}")  # noqa: S311
+
+    def solution(self, name: str) -> object:
+        """Return a stub for a student's function, or the data that the name holds."""
+        request = {"do": "find", "name": name}
+        try:
+            reply, buffers = self._session.ask(request, self._seconds)
+        except LostError as lost:
+            return Stub(name, f"the notebook {lost.reason}")
+        if not reply.get("defined"):
+            return Stub(name, f"{name} is not defined")
+        return Stub(name) if reply.get("callable") else decode(reply.get("value"), buffers)
+
+    def call(self, function: Function, *args: object) -> Outcome:
+        """Call the student's function on copies; whatever it does, an outcome comes back."""
+        self._calls = []
+        if not isinstance(function, Stub):
+            text = f"{show(as_data(function))} is no function"
+            return Outcome(None, "TypeError", ("TypeError",), text)
+        if function.missing:
+            return Outcome(None, "NameError", ("NameError",), function.missing)
+        encoder = Encoder(layouts=True)
+        request = {"do": "call", "name": function.name, "args": encoder.encode(list(args))}
+        try:
+            self._enter()
+            reply, buffers = self._session.ask(
+                request, self._seconds, encoder.buffers, self._answer
+            )
+            return self._outcome(reply, buffers)
+        except LostError as lost:
+            late = lost.reason.startswith("did not end")
+            text = f"did not return within {self._seconds:g} s" if late else lost.reason
+            error = LATE if late else LOST
+            return Outcome(None, error, (error,), text, tuple(self._calls))
+
+    @contextmanager
+    def answering(self, collective: str, function: Function) -> Iterator[None]:
+        """Let a function of ours answer a collective inside the context.
+
+        Raises:
+            ValueError: the world was not made with that collective.
+        """
+        if collective not in self._collectives:
+            known = ", ".join(self._collectives) or "none"
+            raise ValueError(f"collective={collective!r} is not one of this world's: {known}")
+        before = self._answers[collective]
+        self._answers[collective] = function
+        try:
+            yield
+        finally:
+            self._answers[collective] = before
+
+    def leave(self) -> None:
+        """Unlock what was locked, so that later cells run as they would without checks."""
+        if self._entered == self._session.starts:
+            self._session.ask({"do": "leave"}, self._seconds)
+        self._entered = 0
+
+    def _enter(self) -> None:
+        """Lock and record in the process, which may be another one than at the last call."""
+        self._session.revive()
+        if self._entered == self._session.starts:
+            return
+        request = {
+            "do": "enter",
+            "locked": self._locked,
+            "collectives": self._collectives,
+            "seconds": self._seconds,
+        }
+        self._session.ask(request, self._seconds)
+        self._entered = self._session.starts
+
+    def _answer(self, asked: Message, buffers: bytes) -> tuple[Message, bytes]:
+        """Answer a collective, and keep what was asked."""
+        path = asked["collective"]
+        if path not in self._collectives or len(self._calls) >= MOST_COLLECTIVES:
+            raise WireError("a collective that it was not given")
+        tensors = decode(asked.get("tensors"), buffers)
+        encoder = Encoder(layouts=True)
+        try:
+            shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+            num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+            name = path.rpartition(".")[2]
+            self._calls.append(CollectiveCall(name, shapes, num_bytes))
+            value = self._answers[path](tensors)
+            return {"value": encoder.encode(value)}, encoder.buffers
+        except Exception as error:  # noqa: BLE001  (what a collective refuses, the student gets)
+            return {"error": type(error).__name__, "detail": str(error)[:300]}, b""
+
+    def _outcome(self, reply: Message, buffers: bytes) -> Outcome:
+        """Believe of a reply what has the right form."""
+        try:
+            observed = Observation(
+                tuple(_texts(reply["changed"])),
+                tuple((one, other) for one, other in map(_texts, reply["shared"])),
+                _count(reply["product_rows"]),
+            )
+            kinds = tuple(_texts(reply["kinds"]))
+            error, detail = _texts([reply["error"], reply["detail"]])
+            value = decode(reply["value"], buffers)
+        except (KeyError, TypeError, ValueError, WireError) as error_:
+            self._session.forged = "sent the grader an outcome that is none"
+            self._session.end()
+            raise LostError(self._session.forged, forged=True) from error_
+        return Outcome(value, error, kinds, detail[:300], tuple(self._calls), observed)
+
+
+def _texts(content: Any) -> list[str]:  # noqa: ANN401
+    if type(content) is not list or any(type(text) is not str for text in content):
+        raise TypeError("no list of texts")
+    return content
+
+
+def _count(content: Any) -> int:  # noqa: ANN401
+    if type(content) is not int:
+        raise TypeError("no number")
+    return content

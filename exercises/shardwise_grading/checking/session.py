@@ -1,0 +1,160 @@
+"""A notebook that runs cell by cell, and goes on after a cell or a call that ended the process."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from shardwise_grading.checking.student import LostError, soon
+from shardwise_grading.records import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shardwise_grading.checking.limits import GradingLimits
+    from shardwise_grading.checking.student import Student, WarmParent
+    from shardwise_grading.student.wire import Message
+
+GRACE = 1.0  # seconds for a reply after the student's own clock should have stopped it
+STARTS = 4  # processes that one notebook may use up
+KINDS = ("stdout", "stderr", "display", "result", "error")
+MOST_OUTPUTS = 1000
+
+
+class Session:
+    """The cells of one notebook in one process after the other.
+
+    A cell that ends its process is left out when the next process runs the cells before it again:
+    it costs what it defines, and nothing else.
+
+    Args:
+        parent: where processes come from.
+        limits: what the notebook may take.
+    """
+
+    def __init__(self, parent: WarmParent, limits: GradingLimits) -> None:
+        """Start no process yet."""
+        self._parent = parent
+        self._limits = limits
+        self._student: Student | None = None
+        self._starts = 0
+        self._ran: list[str] = []
+        self._over = soon(limits.notebook_seconds)
+        self.forged = ""
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        self.end()
+
+    def run(self, source: str) -> tuple[tuple[Output, ...], float]:
+        """Run a cell.
+
+        Returns:
+            What it showed, and how long it took in seconds.
+
+        Raises:
+            LostError: it ended its process, or the time for the notebook is over.
+        """
+        outputs = self._run(source)
+        self._ran.append(source)
+        return outputs
+
+    def ask(
+        self,
+        request: Message,
+        seconds: float,
+        buffers: bytes = b"",
+        answering: Callable[[Message, bytes], tuple[Message, bytes]] | None = None,
+    ) -> tuple[Message, bytes]:
+        """Ask the process that has run all cells so far, starting it where it is gone.
+
+        Raises:
+            LostError: there is no reply, and the process is gone.
+        """
+        student = self._alive()
+        try:
+            return student.ask(request, self._until(seconds), buffers, answering)
+        except LostError as lost:
+            self._lose(lost)
+            raise
+
+    def end(self) -> None:
+        """End the process."""
+        if self._student:
+            self._student.close()
+            self._student = None
+
+    @property
+    def starts(self) -> int:
+        """How many processes were started: one that has gone tells by a higher number."""
+        return self._starts
+
+    def revive(self) -> None:
+        """Have a process that has run all cells so far.
+
+        Raises:
+            LostError: none can be had any more.
+        """
+        self._alive()
+
+    def _alive(self) -> Student:
+        if self._student:
+            return self._student
+        if self._starts >= STARTS:
+            raise LostError(f"was not tried again: {STARTS} processes were lost before")
+        if time.monotonic() > self._over:
+            raise LostError(f"took more than {self._limits.notebook_seconds:g} s in all")
+        self._starts += 1
+        self._student = self._parent.student()
+        for source in tuple(self._ran):
+            self._run(source)
+        return self._student
+
+    def _run(self, source: str) -> tuple[tuple[Output, ...], float]:
+        limits = self._limits
+        request = {
+            "do": "run",
+            "source": source,
+            "seconds": limits.cell_seconds,
+            "most": limits.output,
+        }
+        student = self._alive()
+        started = time.monotonic()
+        try:
+            reply, _ = student.ask(request, self._until(limits.cell_seconds))
+            return read_outputs(reply.get("outputs"), limits.output), time.monotonic() - started
+        except LostError as lost:
+            self._lose(lost)
+            raise
+
+    def _until(self, seconds: float) -> float:
+        return min(soon(seconds + GRACE), self._over + GRACE)
+
+    def _lose(self, lost: LostError) -> None:
+        self.end()
+        if lost.forged:
+            self.forged = lost.reason
+
+
+def read_outputs(content: Any, most: int) -> tuple[Output, ...]:  # noqa: ANN401
+    """Believe of a list of outputs only its text, and cut that.
+
+    Raises:
+        LostError: it is no list of outputs.
+    """
+    try:
+        return tuple(_read_output(item, most) for item in content[:MOST_OUTPUTS])
+    except (TypeError, KeyError) as error:
+        raise LostError("sent the grader outputs that are none", forged=True) from error
+
+
+def _read_output(content: Any, most: int) -> Output:  # noqa: ANN401
+    kind, *texts = (content[name] for name in ("kind", "text", "png", "name", "value"))
+    if kind not in KINDS or any(type(text) is not str for text in texts):
+        raise TypeError("no output")
+    text, png, name, value = texts
+    return Output(kind, text[: 2 * most], png, name[:100], value[:300])

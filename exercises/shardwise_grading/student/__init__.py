@@ -1,0 +1,1 @@
+"""The process that runs a student's code: a fork of a warm parent, in a sandbox."""

@@ -1,0 +1,58 @@
+"""The guard of one student: outside the sandbox, between the warm parent and the student."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shardwise_grading.sandbox import watch
+
+if TYPE_CHECKING:
+    import socket
+
+    from shardwise_grading.sandbox import Limits
+
+EVERY = 0.05  # seconds between two looks at what a student holds
+
+
+def close_others(*kept: int) -> None:
+    """Close every descriptor but the kept ones, and point the standard streams at nothing."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    highest = max(map(int, (entry.name for entry in Path("/proc/self/fd").iterdir())))
+    start = 3
+    for number in sorted(kept):
+        os.closerange(start, number)
+        start = number + 1
+    os.closerange(start, highest + 1)
+
+
+def keep(student: int, limits: Limits, lifeline: socket.socket) -> None:
+    """Wait until a student ends, and end it when a limit is reached or nobody asks for it any more.
+
+    The last thing that this sends is how it ended, as JSON: ``status`` as `os.waitpid` gives it,
+    and ``reason`` where a limit was reached.
+
+    Args:
+        student: the process; all others of its namespace end with it.
+        limits: what it may hold.
+        lifeline: closed by the checking process when it is done with the student.
+    """
+    ended = os.pidfd_open(student)
+    reason = ""
+    while not reason:
+        ready, _, _ = select.select([ended, lifeline], [], [], EVERY)
+        if ready:
+            break
+        reason = watch(student, limits)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(student, signal.SIGKILL)
+    _, status = os.waitpid(student, 0)
+    with contextlib.suppress(OSError):
+        lifeline.send(json.dumps({"status": status, "reason": reason}).encode())
