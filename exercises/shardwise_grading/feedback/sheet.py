@@ -1,0 +1,166 @@
+"""What a student is told of one notebook: the record and the gradebook, put into words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from shardwise_grading.feedback.cells import Cell, cells_of, title_of
+from shardwise_grading.gradebook.marks import NotebookMark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from shardwise_grading.gradebook.marks import CellMark
+    from shardwise_grading.records import CellRecord, NotebookRecord
+    from shardwise_grading.results import Result
+
+SQUARE, GAP = 20, 8  # pixels: from one point to the next, and more of them before a new property
+MOST_SQUARES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Points of a notebook or of all of them; `late` is what handing in late costs."""
+
+    points: float
+    max_points: float
+    penalty: float = 0.0
+
+    @property
+    def earned(self) -> str:
+        """Points before the penalty."""
+        return f"{self.points:g}"
+
+    @property
+    def late(self) -> str:
+        """The penalty; empty when there is none."""
+        return f"{self.penalty:g}" if self.penalty else ""
+
+    def __str__(self) -> str:
+        """What counts, never below nothing, of what could be earned."""
+        if not self.max_points:
+            return "not graded"
+        return f"{max(0.0, self.points - self.penalty):g} of {self.max_points:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One graded cell: its properties, or what the gradebook alone says of it."""
+
+    name: str
+    about: str
+    earned: str
+    best: str
+    said: str = ""
+    results: tuple[Result, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """What the instructor wrote, and the place on the page that it is about."""
+
+    about: str
+    text: str
+    cell: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """One point in the row of points."""
+
+    x: int
+    earned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """All that the page of one notebook shows."""
+
+    name: str
+    title: str
+    total: Total
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    squares: tuple[Square, ...] = ()
+    cells: tuple[Cell, ...] = field(default=())
+
+
+def sheet_of(record: NotebookRecord, mark: NotebookMark | None) -> Sheet:
+    """Say what a student is told of a notebook.
+
+    Args:
+        record: what grading found.
+        mark: what the gradebook says; it counts where both know something.
+    """
+    known = mark or NotebookMark(score=record.score, max_score=record.max_score)
+    cells = tuple(cells_of(record))
+    return Sheet(
+        name=record.name,
+        title=title_of(record),
+        total=Total(known.score, known.max_score, known.late_penalty),
+        reasons=(record.problem,) if record.problem else (),
+        notes=record.notes,
+        parts=tuple(_parts(record, known.cells)),
+        comments=tuple(_comments(known.cells, cells)),
+        squares=tuple(_squares(record)),
+        cells=cells,
+    )
+
+
+def _parts(record: NotebookRecord, marks: Mapping[str, CellMark]) -> Iterable[Part]:
+    checked = [cell for cell in record.cells if cell.step.ask]
+    for cell in checked:
+        yield _part(cell, marks.get(cell.step.grade_id))
+    names = {cell.step.grade_id for cell in checked}
+    for name, mark in marks.items():
+        if name not in names and mark.max_score > 0:  # read by an instructor, not by checks
+            earned = "?" if mark.score is None else f"{mark.score:g}"
+            said = "" if mark.score is not None else "your instructor has not marked this yet"
+            yield Part(name, "", earned, f"{mark.max_score:g}", said)
+
+
+def _part(cell: CellRecord, mark: CellMark | None) -> Part:
+    ask, report = cell.step.ask, cell.report
+    if ask is None or report is None:
+        raise ValueError(f"cell {cell.step.grade_id!r} asks for nothing; give a hidden cell")
+    score = report.score if mark is None or mark.score is None else mark.score
+    about = "" if ask.part == ask.solution else ask.part.replace("_", " ")
+    return Part(ask.solution, about, f"{score:g}", str(ask.points), _said(mark), cell.results)
+
+
+def _said(mark: CellMark | None) -> str:
+    """What the instructor did to the points of a part."""
+    if mark is None:
+        return ""
+    said = []
+    if mark.manual_score is not None:
+        said.append(f"your instructor set the points to {mark.manual_score:g}")
+    if mark.extra_credit:
+        said.append(f"{mark.extra_credit:+g} extra credit")
+    return ", ".join(said)
+
+
+def _comments(marks: Mapping[str, CellMark], cells: Iterable[Cell]) -> Iterable[Comment]:
+    places = {cell.grade_id: cell for cell in cells if cell.grade_id}
+    for name, mark in marks.items():
+        if mark.comment.strip():
+            place = places.get(name)
+            about = re.sub(r"[-_]+", " ", name)
+            yield Comment(about, mark.comment.strip(), place.id if place else "")
+
+
+def _squares(record: NotebookRecord) -> Iterable[Square]:
+    """One square for each point, those of a property together."""
+    if record.max_score > MOST_SQUARES:
+        return
+    x = -GAP
+    for cell in record.cells:
+        for result in cell.results:
+            x += GAP if result.points else 0
+            for _ in range(result.points):
+                yield Square(x, result.passed)
+                x += SQUARE

@@ -1,0 +1,119 @@
+"""Feedback pages of a class, in the folders where nbgrader looks for them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Protocol
+
+from shardwise_grading.feedback.page import put, render
+from shardwise_grading.feedback.sheet import Total, sheet_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from shardwise_grading.gradebook.folders import Submission
+    from shardwise_grading.gradebook.marks import NotebookMark
+    from shardwise_grading.records import SubmissionRecord
+
+# nbgrader's release_feedback reads both beside the pages.
+RELEASE_FILES = ("timestamp.txt", "submission_secret.txt")
+LONGEST_RELEASE_FILE = 4096  # bytes
+
+
+class Graded(Protocol):
+    """What feedback needs to know of a course; `gradebook.Course` knows it."""
+
+    def submissions(
+        self, assignment: str, students: Collection[str] | None = None
+    ) -> list[Submission]:
+        """Who handed in."""
+
+    def record(self, student: str, assignment: str) -> SubmissionRecord | None:
+        """What grading found."""
+
+    def marks(self, student: str, assignment: str) -> Mapping[str, NotebookMark]:
+        """What the gradebook says of each notebook."""
+
+    def feedback_folder(self, student: str, assignment: str) -> Path:
+        """Where the pages go."""
+
+    def autograded_folder(self, student: str, assignment: str) -> Path:
+        """Where the graded notebooks are."""
+
+
+def write_feedback(
+    course: Graded, assignment: str, students: Collection[str] | None = None
+) -> list[Path]:
+    """Write a page for each notebook and an index for each student.
+
+    Args:
+        course: an open course.
+        assignment: whose feedback to write.
+        students: for whom; everybody who handed in when it is not given. Who is not graded yet is
+            left out.
+
+    Returns:
+        The pages, in the order of the students' names.
+
+    Raises:
+        ValueError: a student's name can't be a folder of its own.
+    """
+    pages: list[Path] = []
+    for submission in course.submissions(assignment, students):
+        record = course.record(submission.student, assignment)
+        if record is None:
+            continue
+        _check_names(record)
+        folder = course.feedback_folder(record.student, assignment)
+        content = feedback_pages(record, course.marks(record.student, assignment))
+        pages += [put(folder / name, page) for name, page in content.items()]
+        _copy_release_files(course.autograded_folder(record.student, assignment), folder)
+    return pages
+
+
+def feedback_pages(record: SubmissionRecord, marks: Mapping[str, NotebookMark]) -> dict[str, bytes]:
+    """Return the pages of one submission by file name; the same bytes for the same points.
+
+    Args:
+        record: what grading found.
+        marks: what the gradebook says of each notebook; may be empty.
+    """
+    sheets = [sheet_of(notebook, marks.get(notebook.name)) for notebook in record.notebooks]
+    about = {"student": record.student, "assignment": record.assignment}
+    pages = {
+        f"{sheet.name}.html": render(
+            "notebook.html.j2",
+            {"sheet": sheet, "others": [s for s in sheets if s is not sheet], **about},
+        )
+        for sheet in sheets
+    }
+    total = Total(
+        sum(sheet.total.points for sheet in sheets),
+        sum(sheet.total.max_points for sheet in sheets),
+        sum(sheet.total.penalty for sheet in sheets),
+    )
+    reasons = (record.problem,) if record.problem else ()
+    index = {"sheets": sheets, "total": total, "reasons": reasons, **about}
+    return {**pages, "index.html": render("index.html.j2", index)}
+
+
+def _check_names(record: SubmissionRecord) -> None:
+    """Refuse names that lead out of the folder that they name."""
+    names = [record.student, record.assignment, *(sheet.name for sheet in record.notebooks)]
+    for name in names:
+        if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
+            raise ValueError(f"{name!r} can't be a file name; rename the folder in submitted/")
+
+
+def _copy_release_files(source: Path, target: Path) -> None:
+    """Copy nbgrader's two notes on a submission, never what a link of a student's leads to."""
+    for name in RELEASE_FILES:
+        try:
+            descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue
+        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor is no path
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                put(target / name, file.read(LONGEST_RELEASE_FILE))
