@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from shardwise_grading.checking.limits import GradingLimits
 from shardwise_grading.checking.remote_world import RemoteWorld
 from shardwise_grading.checking.session import Session
 from shardwise_grading.checking.student import LostError, WarmParent
@@ -21,53 +19,14 @@ from shardwise_grading.records import (
 )
 from shardwise_grading.results import FAULT, Result
 from shardwise_grading.runner import examine, load_source
-from shardwise_grading.submission import Layout, read_script
+from shardwise_grading.submission import read_script
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from types import ModuleType
 
+    from shardwise_grading.checking.limits import GradingLimits
+    from shardwise_grading.checking.work import Checks, Work
     from shardwise_grading.sandbox import Limits
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """The hidden checks of an assignment, as text that can travel to another machine.
-
-    Args:
-        sources: the text of each module, by exercise.
-        seed: decides the inputs that the checks draw.
-    """
-
-    sources: Mapping[str, str]
-    seed: str
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A submission to grade, and everything that it takes.
-
-    Args:
-        student: who handed in.
-        assignment: for what.
-        digest: of all that the result depends on; copied into the record.
-        layouts: the instructor's notebooks, by name.
-        files: the bytes of the student's notebooks, by name; None for one that is missing.
-        problems: why a file could not be read at all, by name.
-        checks: the hidden checks.
-        limits: what each notebook may take.
-        protection: what keeps the student's code in.
-    """
-
-    student: str
-    assignment: str
-    digest: str
-    layouts: Mapping[str, Layout]
-    files: Mapping[str, bytes | None]
-    checks: Checks
-    protection: str
-    problems: Mapping[str, str] = field(default_factory=dict)
-    limits: GradingLimits = field(default_factory=GradingLimits)
 
 
 def grade_submission(work: Work) -> SubmissionRecord:

@@ -33,7 +33,7 @@ def close_others(*kept: int) -> None:
     os.closerange(start, highest + 1)
 
 
-def keep(student: int, limits: Limits, lifeline: socket.socket) -> None:
+def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:
     """Wait until a student ends, and end it when a limit is reached or nobody asks for it any more.
 
     The last thing that this sends is how it ended, as JSON: ``status`` as `os.waitpid` gives it,

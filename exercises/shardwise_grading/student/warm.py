@@ -27,6 +27,8 @@ ORDER_BYTES = 1 << 16
 def main(descriptor: int) -> None:
     """Import what students need, then fork a guard for each order until the other end closes."""
     control = socket.socket(fileno=descriptor)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a worker may have blocked an interrupt
+    itself = os.getpid()
     shell = warm_up()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the guards
     control.send(b"ready")
@@ -37,8 +39,7 @@ def main(descriptor: int) -> None:
         channel, lifeline = (socket.socket(fileno=number) for number in descriptors)
         if os.fork() == 0:
             with contextlib.suppress(BaseException):
-                control.close()
-                _guard(json.loads(content), channel, lifeline, shell)
+                _guard(json.loads(content), channel, lifeline, shell, itself)
             os._exit(0)
         channel.close()
         lifeline.close()
@@ -71,26 +72,30 @@ def warm_up() -> Shell:
 
 
 def _guard(
-    order: dict[str, Any], channel: socket.socket, lifeline: socket.socket, shell: Shell
+    order: dict[str, Any],
+    channel: socket.socket,
+    lifeline: socket.socket,
+    shell: Shell,
+    parent: int,
 ) -> None:
     """Keep one student in a sandbox until it ends, the lifeline closes, or a limit is reached."""
-    from shardwise_grading.sandbox import Limits, enter  # noqa: PLC0415
-    from shardwise_grading.student.guard import close_others, keep  # noqa: PLC0415
+    from shardwise_grading.sandbox import Limits, die_with, enter  # noqa: PLC0415
+    from shardwise_grading.student.guard import close_others, guard  # noqa: PLC0415
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    die_with(parent)
     close_others(channel.fileno(), lifeline.fileno())
     limits = Limits(**order["limits"])
     readable = [Path(path) for path in order["readable"]]
     try:
-        student = enter(order["protection"], limits, readable)
+        student = enter(order["protection"], limits, readable, keep=[channel.fileno()])
     except Exception as error:  # noqa: BLE001
         lifeline.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
         return
     if student == 0:
-        lifeline.close()
         _serve(channel, shell)
     channel.close()
-    keep(student, limits, lifeline)
+    guard(student, limits, lifeline)
 
 
 def _serve(channel: socket.socket, shell: Shell) -> None:
