@@ -7,38 +7,17 @@ import os
 import subprocess
 import sys
 from collections import deque
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from shardwise_grading.class_run.rows import Row
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 KEPT_LINES = 30
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One student's line in the table.
-
-    Args:
-        student: who handed in.
-        points: what was earned, by exercise; empty where nothing could be graded.
-        max_points: what could be earned, by exercise.
-        problem: why a human has to look; empty when nobody has to.
-    """
-
-    student: str
-    points: dict[str, float] = field(default_factory=dict)
-    max_points: dict[str, float] = field(default_factory=dict)
-    problem: str = ""
-
-    @property
-    def status(self) -> str:
-        """``"graded"`` or ``"needs a human"``."""
-        return "needs a human" if self.problem else "graded"
 
 
 def nbgrader(course: Path, *arguments: str, on_line: Callable[[str], None] | None = None) -> int:

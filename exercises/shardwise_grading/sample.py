@@ -1,23 +1,19 @@
-"""Grade the sample class by the real nbgrader path, in a temporary copy of the course."""
+"""The sample class: what each student hands in, and what grading must say to it."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import nbformat
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
-from shardwise_grading.course import Row, nbgrader, read_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from rich.console import Console
+    from shardwise_grading.class_run.rows import Row
 
 COURSE_PARTS = ("nbgrader_config.py", "source", "hidden")
 
@@ -108,62 +104,15 @@ def hand_in(course: Path, assignment: str, student: Student) -> None:
         nbformat.write(notebook, target / path.name)  # type: ignore[no-untyped-call]
 
 
-def grade_class(course: Path, sample: SampleClass, console: Console) -> list[Row]:
-    """Release, hand in, autograde, write feedback and export, with a progress bar.
-
-    Args:
-        course: a copy of the course, which this fills.
-        sample: who hands in what.
-        console: where the progress goes.
-
-    Returns:
-        One row for each student.
-    """
-    columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        task = progress.add_task("", total=len(sample.students) + 4)
-
-        def step(description: str) -> None:
-            progress.update(task, description=description)
-
-        def follow(line: str) -> None:
-            started = re.search(r"INFO\] Sanitizing .*?submitted[/\\]([^/\\]+)[/\\]", line)
-            if started:
-                progress.update(task, advance=1, description=f"autograde {started[1]}")
-
-        step("generate_assignment")
-        nbgrader(course, "generate_assignment", sample.assignment)
-        progress.advance(task)
-        for student in sample.students:
-            hand_in(course, sample.assignment, student)
-        step("autograde")
-        nbgrader(course, "autograde", sample.assignment, on_line=follow)
-        progress.advance(task)
-        for command in (("generate_feedback", sample.assignment), ("export",)):
-            step(command[0])
-            nbgrader(course, *command)
-            progress.advance(task)
-    return read_rows(course, sample.assignment)
-
-
-def results_table(sample: SampleClass, rows: list[Row]) -> tuple[Table, list[str], int]:
-    """Draw the table, write a note on each student, and count who differs from what is expected."""
-    exercises = sorted({name for row in rows for name in row.points})
-    table = Table(title=f"{sample.assignment}: a class of {len(rows)}")
-    table.add_column("student", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    for name in exercises:
-        best = next(row.max_points[name] for row in rows if name in row.max_points)
-        table.add_column(f"ex. {name.partition('-')[0]}\nof {best:g}", justify="right")
-    table.add_column("total", justify="right")
+def compare(sample: SampleClass, rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Write a line on each student, and count who differs from what the class expects."""
     by_id = {student.id: student for student in sample.students}
-    surprises, notes = 0, []
+    surprises, lines = 0, []
     for row in rows:
-        surprise = by_id[row.student].surprise(row)
+        student = by_id[row.student]
+        surprise = student.surprise(row)
         surprises += bool(surprise)
-        points = [f"{row.points[name]:g}" if name in row.points else "-" for name in exercises]
-        total = f"{sum(row.points.values()):g}" if row.points else "-"
-        note = "; ".join(filter(None, (surprise, row.problem or by_id[row.student].about)))
-        notes.append(f"{row.student}: {note}")
-        table.add_row(row.student, row.status, *points, total)
-    return table, notes, surprises
+        said = filter(None, (surprise, row.problem or student.about))
+        lines.append(f"{row.student}: {'; '.join(said)}")
+    missing = sorted(by_id.keys() - {row.student for row in rows})
+    return [*lines, *(f"{name}: no result" for name in missing)], surprises + len(missing)

@@ -1,0 +1,1 @@
+"""Grading of a whole class: work spread over processes, results saved as they come."""

@@ -1,0 +1,226 @@
+"""Grade a class: what is unchanged stays, the rest is spread over workers and saved as it comes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from shardwise_grading.checking.limits import GradingLimits
+from shardwise_grading.checking.work import Checks, Work
+from shardwise_grading.class_run.files import write_results
+from shardwise_grading.class_run.interrupts import uninterrupted
+from shardwise_grading.class_run.lock import lock
+from shardwise_grading.class_run.pool import dask, processes
+from shardwise_grading.class_run.rows import Row, make_row
+from shardwise_grading.class_run.spread import spread
+from shardwise_grading.class_run.worker import find_protection, grade
+from shardwise_grading.gradebook.course import Course
+from shardwise_grading.records import SubmissionRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from shardwise_grading.class_run.pool import Pool, Unit
+    from shardwise_grading.class_run.progress import Report
+    from shardwise_grading.gradebook.folders import Submission
+
+SLACK_SECONDS = 60.0  # on top of all its notebooks' time, before a worker counts as lost
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to grade, where and how.
+
+    Args:
+        assignment: the folder in ``source/``.
+        students: whose work; everybody's when empty.
+        jobs: submissions at a time on this machine.
+        backend: ``"loky"`` for processes of this machine, ``"dask"`` for a cluster.
+        scheduler: the cluster's address; empty for a local one.
+        force: whether what is unchanged is graded again.
+        db_url: the gradebook, in place of the one that the course names.
+        limits: what each notebook may take.
+        sandbox: whether students' code must be kept in.
+    """
+
+    assignment: str
+    students: tuple[str, ...] = ()
+    jobs: int = 1
+    backend: str = "loky"
+    scheduler: str = ""
+    force: bool = False
+    db_url: str | None = None
+    limits: GradingLimits = field(default_factory=GradingLimits)
+    sandbox: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ClassResults:
+    """What came of a class.
+
+    Args:
+        rows: one for each student whose work was ever graded, in the order of their names.
+        graded: how many were graded now.
+        unchanged: how many had nothing to grade.
+        protection: what kept the students' code in; empty when none was run.
+        folder: where results.json and results.csv are.
+    """
+
+    rows: tuple[Row, ...]
+    graded: int
+    unchanged: int
+    protection: str
+    folder: Path
+
+
+def grade_class(
+    folder: Path,
+    plan: Plan,
+    say: Callable[[str], None],
+    report: Callable[[int], AbstractContextManager[Report]],
+) -> ClassResults:
+    """Grade an assignment of a course.
+
+    Args:
+        folder: the course.
+        plan: what to grade, where and how.
+        say: gets a sentence on what is about to happen.
+        report: shows progress; called with the number of submissions to grade.
+
+    Raises:
+        FileNotFoundError: there is no such course or assignment, or nobody handed in.
+        ValueError: somebody that the plan names did not hand in.
+        RuntimeError: another run has the course, or nothing here can grade.
+    """
+    settings = json.dumps(asdict(plan.limits), sort_keys=True)
+    with (
+        lock(folder / "results" / ".lock"),
+        Course.open(folder, plan.db_url, settings=settings) as course,
+    ):
+        course.ensure_assignment(plan.assignment)
+        handed_in = course.submissions(plan.assignment)
+        chosen = _chosen(handed_in, plan)
+        waiting = [s for s in chosen if s.usable and (plan.force or not _settled(course, s))]
+        results = folder / "results" / plan.assignment
+        say(f"{len(chosen)} submissions, {len(chosen) - len(waiting)} of them unchanged")
+        protection = _grade(course, waiting, plan, say, report) if waiting else ""
+        rows = tuple(row for s in handed_in if (row := _row(course, s)))
+        write_results(results, plan.assignment, rows)
+    return ClassResults(rows, len(waiting), len(chosen) - len(waiting), protection, results)
+
+
+def _chosen(handed_in: list[Submission], plan: Plan) -> list[Submission]:
+    if not handed_in:
+        raise FileNotFoundError(
+            f"nobody has handed in {plan.assignment}: there is no submitted/STUDENT/"
+            f"{plan.assignment}; put one there, or run nbgrader collect"
+        )
+    unknown = sorted(set(plan.students) - {submission.student for submission in handed_in})
+    if unknown:
+        raise ValueError(f"--student {unknown[0]} has not handed in {plan.assignment}")
+    return [s for s in handed_in if not plan.students or s.student in plan.students]
+
+
+def _settled(course: Course, submission: Submission) -> bool:
+    """Whether a submission needs no grading; what is only not in the gradebook is put there."""
+    if course.is_current(submission):
+        return True
+    record = course.record(submission.student, submission.assignment)
+    if record is None or record.digest != course.digest(submission):
+        return False
+    with uninterrupted():
+        course.save(record, submission)
+    return True
+
+
+def _grade(
+    course: Course,
+    waiting: list[Submission],
+    plan: Plan,
+    say: Callable[[str], None],
+    report: Callable[[int], AbstractContextManager[Report]],
+) -> str:
+    """Grade submissions, save each as it comes, and return what kept their code in."""
+    by_student = {submission.student: submission for submission in waiting}
+    with _pool(plan, len(course.layouts(plan.assignment)), len(waiting)) as pool:
+        protection, sentence = _protection(pool) if plan.sandbox else ("none", "No protection.")
+        say(sentence)
+        units = _units(course, waiting, plan, protection)
+        with report(len(waiting)) as tell, closing(spread(grade, units, pool)) as answers:
+            for answer in answers:
+                submission = by_student[answer.key]
+                record = answer.value or _failure(submission, protection, answer.error)
+                if submission.problem:
+                    record = replace(record, problem=submission.problem)
+                with uninterrupted():
+                    course.save(record, submission)
+                tell(answer.key, _outcome(record))
+    return protection
+
+
+def _pool(plan: Plan, notebooks: int, submissions: int) -> AbstractContextManager[Pool]:
+    patience = notebooks * plan.limits.notebook_seconds + SLACK_SECONDS
+    jobs = min(plan.jobs, submissions)
+    if plan.backend == "dask":
+        return dask(jobs, patience, plan.scheduler)
+    return processes(jobs, patience)
+
+
+def _protection(pool: Pool) -> tuple[str, str]:
+    """Ask a worker what keeps students' code in where it runs."""
+    (answer,) = pool.answers(find_protection, [("", None)], alone=True)
+    if answer.value is None:
+        raise RuntimeError(answer.error)
+    found: tuple[str, str] = answer.value
+    return found
+
+
+def _units(
+    course: Course, waiting: list[Submission], plan: Plan, protection: str
+) -> Iterator[Unit]:
+    """Make units of work, one as each is asked for, so that few are in memory at a time."""
+    layouts = course.layouts(plan.assignment)
+    checks = Checks(course.hidden_sources(plan.assignment), course.seed)
+    for submission in waiting:
+        yield (
+            submission.student,
+            Work(
+                submission.student,
+                submission.assignment,
+                course.digest(submission),
+                layouts,
+                course.contents(submission),
+                checks,
+                protection,
+                dict.fromkeys(submission.refused, "the file can't be read"),
+                plan.limits,
+            ),
+        )
+
+
+def _failure(submission: Submission, protection: str, error: str) -> SubmissionRecord:
+    """Say that nothing could be graded; without a digest, so that the next run tries again."""
+    problem = f"could not be graded: {error}"
+    return SubmissionRecord(
+        submission.student, submission.assignment, "", protection=protection, problem=problem
+    )
+
+
+def _outcome(record: SubmissionRecord) -> str:
+    if record.problems:
+        return "needs a human"
+    earned = sum(notebook.score for notebook in record.notebooks)
+    return f"{earned:g} of {sum(notebook.max_score for notebook in record.notebooks)}"
+
+
+def _row(course: Course, submission: Submission) -> Row | None:
+    student, assignment = submission.student, submission.assignment
+    record = course.record(student, assignment) if submission.usable else None
+    if record is None and not submission.problem:
+        return None
+    marks = course.marks(student, assignment) if record else {}
+    return make_row(student, record, marks, submission.problem)

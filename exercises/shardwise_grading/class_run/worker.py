@@ -1,0 +1,82 @@
+"""What runs in a worker besides the grading itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shardwise_grading.checking.work import Work
+    from shardwise_grading.records import SubmissionRecord
+
+EVERY_SECONDS = 0.5
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Workers of dask may run several threads; grading changes what a whole process shares.
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[R]):
+    """What came of one unit of work.
+
+    Args:
+        key: which unit.
+        value: the result; None where there is none.
+        error: why there is none; empty where there is.
+    """
+
+    key: str
+    value: R | None
+    error: str = ""
+
+
+def end_with(main: int) -> None:
+    """End this process, and at once, when the process that started it is gone.
+
+    Args:
+        main: the id of that process.
+    """
+
+    def watch() -> None:
+        while os.getppid() == main:
+            time.sleep(EVERY_SECONDS)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def attempt(function: Callable[[T], R], key: str, argument: T) -> Answer[R]:
+    """Call a function, and turn an error into an answer."""
+    with _one_at_a_time:
+        try:
+            return Answer(key, function(argument))
+        except Exception as error:  # noqa: BLE001  (one unit's fault is no other's)
+            return Answer(key, None, f"{type(error).__name__}: {error}")
+
+
+def grade(work: Work) -> SubmissionRecord:
+    """Grade one submission; torch is imported where this runs, and nowhere else."""
+    from shardwise_grading.checking.grade import grade_submission  # noqa: PLC0415
+
+    return grade_submission(work)
+
+
+def find_protection(_: object) -> tuple[str, str]:
+    """Return what keeps students' code in on this machine: its name, and a sentence.
+
+    Raises:
+        ProtectionError: nothing does; the message names the remedy.
+    """
+    from shardwise_grading import sandbox  # noqa: PLC0415
+
+    best = sandbox.best()
+    return best, sandbox.describe(best)
