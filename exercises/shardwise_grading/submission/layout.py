@@ -29,12 +29,14 @@ class Layout:
         steps: its cells in order; an answer's source is the stub that students get.
         defines: for each answer, by its name, what its stub defines at the top level.
         cell_ids: the notebook format's own id of each step.
+        settings: what each step's metadata say to nbgrader.
     """
 
     name: str
     steps: tuple[Step, ...]
     defines: Mapping[str, tuple[str, ...]]
     cell_ids: tuple[str, ...]
+    settings: tuple[Mapping[str, Any], ...]
 
 
 def layouts(source: Path) -> dict[str, Layout]:
@@ -73,6 +75,7 @@ def read_layout(path: Path, code_stub: str = CODE_STUB) -> Layout:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     steps: list[Step] = []
     ids: list[str] = []
+    known: list[Mapping[str, Any]] = []
     for number, cell in enumerate(notebook.cells, start=1):
         settings = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code" and not settings:
@@ -83,7 +86,8 @@ def read_layout(path: Path, code_stub: str = CODE_STUB) -> Layout:
         except ValueError as error:
             raise ValueError(f"{path}: {label}: {error}") from None
         ids.append(cell.get("id", ""))
-    layout = Layout(path.stem, tuple(steps), _defines(steps), tuple(ids))
+        known.append(dict(settings))
+    layout = Layout(path.stem, tuple(steps), _defines(steps), tuple(ids), tuple(known))
     _refuse_what_cannot_be_graded(layout, path)
     return layout
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from shardwise_grading.records import Script, Step
+from shardwise_grading.records import Script
+from shardwise_grading.submission.arrange import arrange, notes_on
+from shardwise_grading.submission.match import find
+from shardwise_grading.submission.notebook import read_cells
+from shardwise_grading.submission.spans import BrokenError
 
 if TYPE_CHECKING:
     from shardwise_grading.submission.layout import Layout
 
 MAX_BYTES = 20_000_000
+MAX_NOTES = 20
+MEGABYTE = 1_000_000
 
 
 def read_script(layout: Layout, content: bytes | None) -> Script:
@@ -27,10 +32,29 @@ def read_script(layout: Layout, content: bytes | None) -> Script:
     """
     if content is None:
         return Script(layout.name, problem="the notebook was not handed in, under that name")
-    cells = json.loads(content)["cells"]
-    by_id = {c["metadata"].get("nbgrader", {}).get("grade_id"): "".join(c["source"]) for c in cells}
-    steps = [
-        Step(s.kind, s.role, by_id.get(s.grade_id, ""), s.grade_id) if s.role == "solution" else s
-        for s in layout.steps
-    ]
-    return Script(layout.name, tuple(steps))
+    if len(content) > MAX_BYTES:
+        return Script(layout.name, problem=f"the notebook {too_large(len(content))}")
+    try:
+        cells, notes = read_cells(content)
+    except BrokenError as error:
+        return Script(layout.name, problem=f"the file can't be read: {error}")
+    match = find(layout, cells)
+    if not match.answers and not match.copies.keys() - match.edited:
+        return Script(layout.name, problem="the file holds no cell of this notebook")
+    notes += notes_on(layout, cells, match)
+    if len(notes) > MAX_NOTES:
+        notes = [*notes[: MAX_NOTES - 1], f"and {len(notes) - MAX_NOTES + 1} notes more"]
+    return Script(layout.name, arrange(layout, cells, match), tuple(notes))
+
+
+def too_large(num_bytes: int) -> str:
+    """Say that a file is too large to be read.
+
+    Example:
+        >>> too_large(104_000_000)
+        'is 104 MB, and the limit is 20 MB; clear the outputs and hand it in again'
+    """
+    return (
+        f"is {num_bytes / MEGABYTE:.0f} MB, and the limit is {MAX_BYTES // MEGABYTE} MB; "
+        "clear the outputs and hand it in again"
+    )
