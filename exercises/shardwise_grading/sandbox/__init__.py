@@ -1,0 +1,29 @@
+"""Enclose a student's code: what it sees, whom it reaches, and how much it takes."""
+
+from shardwise_grading.sandbox.enclosure import enter
+from shardwise_grading.sandbox.limits import Limits
+from shardwise_grading.sandbox.privileges import die_with
+from shardwise_grading.sandbox.protections import (
+    PROTECTIONS,
+    Protection,
+    ProtectionError,
+    available,
+    best,
+    describe,
+)
+from shardwise_grading.sandbox.readable import readable_paths
+from shardwise_grading.sandbox.watch import watch
+
+__all__ = [
+    "PROTECTIONS",
+    "Limits",
+    "Protection",
+    "ProtectionError",
+    "available",
+    "best",
+    "describe",
+    "die_with",
+    "enter",
+    "readable_paths",
+    "watch",
+]
