@@ -1,0 +1,301 @@
+"""Students' code in one process, hidden checks in another: equal to one process, and on its own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from support import ROOT
+
+from shardwise_grading import sandbox
+from shardwise_grading.checking.grade import grade_notebook, warm_parent
+from shardwise_grading.checking.limits import GradingLimits
+from shardwise_grading.checking.remote_world import RemoteWorld
+from shardwise_grading.checking.session import STARTS, Session
+from shardwise_grading.checking.student import LostError, WarmParent
+from shardwise_grading.checking.work import Checks
+from shardwise_grading.mutants import read_known
+from shardwise_grading.records import Ask, Script, Step
+from shardwise_grading.runner import examine, load
+
+KNOWN = sorted((ROOT / "tests" / "exercises" / "known").glob("*.py"))
+HIDDEN = ROOT / "exercises" / "hidden"
+LIMITS = GradingLimits(cell_seconds=2, notebook_seconds=60)
+EVERY = 7  # known solutions of which one is compared in the quick suite
+
+DOUBLE = """
+def min_microbatches(p, target):
+    from fractions import Fraction
+    if p < 1 or not 0 < target <= 1:
+        raise ValueError(f"{p=}, {target=}")
+    written = Fraction(str(target))
+    return max(1, -(-(p - 1) // written) - (p - 1))
+"""
+FOREVER = "\nwhile True:\n    pass\n"
+DEAF = """
+import ctypes, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+while True:
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def protection():
+    return sandbox.best()
+
+
+@pytest.fixture
+def session(protection):
+    with Session(warm_parent(protection, LIMITS.sandbox), LIMITS) as session:
+        yield session
+
+
+@pytest.fixture(autouse=True)
+def checks(hidden_folder):
+    return hidden_folder
+
+
+def remote_report(session, known, name):
+    module = load(known.exercise)
+    world = RemoteWorld(session, module, "23")
+    solution = world.solution(name)
+    report = examine(module, known.part, solution, world, points=known.points)
+    world.leave()
+    return report
+
+
+def compare(session, path, every):
+    """Say which known solutions are judged otherwise across processes than in one."""
+    session.run(path.read_text(encoding="utf-8"))
+    different = {}
+    number = 0
+    for known in read_known(path):
+        for kind in ("wrong", "right"):
+            for name, solution in getattr(known, kind).items():
+                number += 1
+                if number % every:
+                    continue
+                session.run(f"solution = {kind.upper()}[{known.part!r}][{name!r}]")
+                local = known.reports({name: solution})[name]
+                remote = remote_report(session, known, "solution")
+                if str(remote) != str(local):
+                    different[name] = f"{local}\n{remote}"
+    assert number > every
+    return different
+
+
+@pytest.mark.parametrize("path", KNOWN, ids=lambda path: path.stem)
+def test_reports_are_the_same_across_processes(session, path):
+    assert compare(session, path, EVERY) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", KNOWN, ids=lambda path: path.stem)
+def test_all_reports_are_the_same_across_processes(protection, path):
+    limits = GradingLimits(notebook_seconds=600)
+    with Session(warm_parent(protection, limits.sandbox), limits) as session:
+        assert compare(session, path, 1) == {}
+
+
+def graded(protection, *cells, limits=LIMITS):
+    """Grade exercise 5 with these cells before its hidden cell."""
+    ask = Ask("microbatches", "min_microbatches", "min_microbatches", 10)
+    steps = [Step("code", "own", cell) for cell in cells]
+    steps.append(Step("code", "hidden", "", "microbatches-hidden", ask))
+    source = (HIDDEN / "microbatches.py").read_text(encoding="utf-8")
+    checks = Checks({"microbatches": source}, "23")
+    return grade_notebook(Script("5-microbatches", tuple(steps)), checks, limits, protection)
+
+
+class TestCells:
+    def test_show_what_they_show_in_a_kernel(self, session):
+        outputs, _ = session.run("import sys\nprint('a')\nprint('b', file=sys.stderr)\n1 + 1")
+        assert [(o.kind, o.text) for o in outputs] == [
+            ("stdout", "a\n"),
+            ("stderr", "b\n"),
+            ("result", "2"),
+        ]
+        (output,), _ = session.run("display('shown')")
+        assert (output.kind, output.text) == ("display", "'shown'")
+
+    def test_share_their_names_and_the_last_results(self, session):
+        session.run("x = 41")
+        (output,), _ = session.run("x + 1")
+        assert output.text == "42"
+        (output,), _ = session.run("_ * 2")
+        assert output.text == "84"
+
+    @pytest.mark.parametrize(
+        ("source", "name", "text"),
+        [
+            ("1 / 0", "ZeroDivisionError", "division by zero"),
+            ("def f(:", "SyntaxError", "invalid syntax"),
+            ("raise SystemExit(3)", "SystemExit", "3"),
+            ("raise KeyboardInterrupt", "KeyboardInterrupt", ""),
+            ("%no_such_magic", "UsageError", "no_such_magic"),
+        ],
+    )
+    def test_an_error_is_an_output(self, session, source, name, text):
+        outputs, _ = session.run(source)
+        assert (outputs[-1].kind, outputs[-1].name) in (("error", name), ("stderr", ""))
+        assert text in outputs[-1].value + outputs[-1].text
+        assert session.run("'still here'")[0][0].text == "'still here'"
+
+    def test_a_picture_is_kept(self, session):
+        outputs, _ = session.run(
+            "from IPython.display import Image\nimport base64\n"
+            "Image(data=base64.b64decode('iVBORw0KGgo='), format='png')"
+        )
+        assert outputs[0].png == "iVBORw0KGgo="
+
+    def test_waiting_for_a_coroutine_works(self, session):
+        (output,), _ = session.run("import asyncio\nawait asyncio.sleep(0, 'done')")
+        assert output.text == "'done'"
+
+    def test_streams_that_were_thrown_away_are_there_again(self, session):
+        session.run("import sys\nsys.stdout = sys.stderr = None")
+        assert session.run("print('here')")[0][0].text == "here\n"
+
+    def test_output_is_cut(self, session):
+        outputs, _ = session.run("for _ in range(10**6): print('x' * 1000)")
+        assert sum(len(output.text) for output in outputs) < 2 * LIMITS.output
+        assert "[cut here: more than" in outputs[-1].text
+
+    def test_a_loop_is_interrupted_and_the_process_lives(self, session):
+        session.run("x = 1")
+        outputs, seconds = session.run(FOREVER)
+        assert (outputs[-1].name, round(seconds)) == ("LateError", LIMITS.cell_seconds)
+        assert session.run("x")[0][0].text == "1"
+
+    def test_a_loop_that_is_deaf_is_ended_and_what_was_before_is_there(self, session):
+        session.run("x = 1")
+        with pytest.raises(LostError, match="did not end in time"):
+            session.run(DEAF)
+        assert session.run("x")[0][0].text == "1"
+
+    def test_a_cell_that_ends_its_process_costs_itself(self, protection):
+        record = graded(protection, DOUBLE, "import os\nos._exit(3)", "x = 1")
+        assert record.score == 10
+        assert record.cells[1].outputs[0].text == "The cell ended its process with exit status 3."
+        assert record.notes == ("cell 2 ended its process with exit status 3",)
+        assert record.problem == ""
+
+
+class TestCalls:
+    def test_a_call_that_ends_its_process_costs_its_property(self, protection):
+        record = graded(
+            protection,
+            DOUBLE,
+            "right = min_microbatches\n"
+            "def min_microbatches(p, target):\n"
+            "    import os\n"
+            "    return os._exit(1) if p == 1 else right(p, target)\n",
+        )
+        lost, *others = record.cells[-1].results
+        assert "ended its process with exit status 1" in lost.message
+        assert all(result.passed for result in others)
+        assert record.score == 9
+        assert "lost its process while it was checked" in record.notes[0]
+
+    def test_a_call_that_always_ends_its_process_is_not_tried_for_ever(self, protection):
+        cell = "def min_microbatches(p, target):\n    import os\n    os.abort()"
+        started = time.monotonic()
+        record = graded(protection, cell)
+        assert record.score == 0
+        messages = [result.message for result in record.cells[-1].results]
+        assert "ended its process by signal 6" in messages[0]
+        assert f"was not tried again: {STARTS} processes were lost before" in messages[-1]
+        assert time.monotonic() - started < 20
+
+    @pytest.mark.parametrize("loop", [FOREVER, DEAF], ids=["interrupted", "ended"])
+    def test_an_endless_call_says_so(self, session, loop):
+        session.run("def f(*_):" + loop.replace("\n", "\n    "))
+        world = RemoteWorld(session, load("row_parallel"), "23")
+        outcome = world.call(world.solution("f"), 1)
+        assert outcome.failure == "did not return within 2.5 s"
+        assert session.run("1")[0][0].text == "1"
+
+    def test_a_name_that_is_not_there_says_so(self, protection):
+        record = graded(protection)
+        assert record.score == 0
+        assert "min_microbatches is not defined" in record.cells[-1].results[0].message
+
+    def test_the_library_answers_again_after_the_checks(self, session):
+        session.run("from shardwise.pipeline import microbatches_for_bubble as f")
+        (known,) = read_known(ROOT / "tests" / "exercises" / "known" / "microbatches.py")
+        assert "is locked" in remote_report(session, known, "f").results[0].message
+        assert session.run("f(4, 0.25)")[0][0].text == "9"
+
+    def test_the_time_for_a_notebook_is_kept(self, protection):
+        limits = GradingLimits(cell_seconds=1, notebook_seconds=2)
+        started = time.monotonic()
+        record = graded(protection, DOUBLE, *[FOREVER] * 20, limits=limits)
+        assert time.monotonic() - started < 10
+        assert "took more than 2 s in all" in record.notes[-1] + record.notes[-2]
+        assert record.score == 0
+
+
+class TestForgery:
+    """The other end may write what it likes; nothing of it earns a point or goes unsaid."""
+
+    SEND = (
+        "import gc, json, struct\n"
+        "from shardwise_grading.student.wire import Channel\n"
+        "(channel,) = [o for o in gc.get_objects() if type(o) is Channel]\n"
+        "def send(content, **more):\n"
+        "    channel.send(json.loads(content), **more)\n"
+    )
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "send('{}')",
+            "send('{\"id\": true}')",
+            "send('{\"id\": 99}')",
+            'send(\'{"collective": "os.system", "tensors": null}\')',
+            "channel._end.sendall(b'\\xff' * 100)",
+            "channel._end.sendall(struct.pack('>II', 5, 0) + b'[[[[[')",
+        ],
+    )
+    def test_is_a_case_for_a_human(self, protection, line):
+        record = graded(protection, DOUBLE, self.SEND, line)
+        assert "look for an attempt to cheat" in record.problem
+        assert record.score in (0, 10)  # what was solved may still count
+
+    def test_of_an_outcome_earns_nothing(self, protection):
+        record = graded(
+            protection,
+            self.SEND,
+            "def min_microbatches(p, target):\n    send('{\"id\": 0}')\n    return 1\n",
+        )
+        assert record.score < 5
+        assert record.problem
+
+
+def test_nothing_is_left_running(protection):
+    me = psutil.Process()
+    before = {child.pid for child in me.children(recursive=True)}
+    with WarmParent(protection, LIMITS.sandbox) as parent, Session(parent, LIMITS) as session:
+        session.run(
+            "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)"
+        )
+        assert {child.pid for child in me.children(recursive=True)} > before
+    assert {child.pid for child in me.children(recursive=True)} <= before
+
+
+def test_the_warm_parent_knows_neither_checks_nor_seed(session):
+    """A fork has the memory of its parent, so what is not there can't be found."""
+    code = (
+        "import gc, sys, os\n"
+        "words = ['nbgrader', 'sqlalchemy', 'shardwise_grading.runner']\n"
+        "print([w for w in words if w in sys.modules], [k for k in os.environ if 'SHARD' in k])"
+    )
+    assert session.run(code)[0][0].text == "[] []\n"
+
+
+@pytest.mark.parametrize("path", [HIDDEN, ROOT / "tests", ROOT / "exercises" / "source"])
+def test_the_course_is_out_of_sight(session, path: Path):
+    assert session.run(f"import os\nprint(os.path.exists({str(path)!r}))")[0][0].text == "False\n"
