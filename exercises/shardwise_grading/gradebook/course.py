@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from nbgrader.api import MissingEntry
+
+from shardwise_grading.gradebook.assignment import AssignmentSource, read_source
+from shardwise_grading.gradebook.autograded import Outcome, fill_folder, is_in_folder, outcome
+from shardwise_grading.gradebook.config import Settings, alembic_on_path, read_settings
+from shardwise_grading.gradebook.digest import assignment_digest, submission_digest
+from shardwise_grading.gradebook.grades import SaveGrades
+from shardwise_grading.gradebook.listing import find_submissions
+from shardwise_grading.gradebook.marks import NotebookMark, Standing, read_marks, standing
+from shardwise_grading.gradebook.release import is_known, make_known
+from shardwise_grading.gradebook.safe_files import read_regular, write_beside
+from shardwise_grading.gradebook.swap import Swap
+from shardwise_grading.gradebook.transaction import open_gradebook, transaction
+from shardwise_grading.records import SubmissionRecord, submission_from_json, to_json
+from shardwise_grading.submission.read import MAX_BYTES
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
+    from collections.abc import Collection, Mapping
+
+    from nbgrader.api import Gradebook
 
     from shardwise_grading.gradebook.folders import Submission
-    from shardwise_grading.records import SubmissionRecord
     from shardwise_grading.submission.layout import Layout
 
 
 class Course:
     """An nbgrader course, open for grading; use it with ``with``.
 
-    Attributes:
-        root: the folder of the course.
-        hidden_folders: where the hidden checks are, the first that has one counts.
-        seed: decides what the hidden checks draw.
+    Args:
+        settings: what the course says of itself.
+        gradebook: nbgrader's, open.
+        further: whatever else results depend on.
     """
 
-    root: Path
-    hidden_folders: tuple[Path, ...]
-    seed: str
+    def __init__(self, settings: Settings, gradebook: Gradebook, further: str = "") -> None:
+        """Take what `open` has opened."""
+        self._settings, self._gradebook, self._further = settings, gradebook, further
+        self._sources: dict[str, AssignmentSource] = {}
+        self._digests: dict[str, str] = {}
 
     @classmethod
     def open(cls, folder: Path, db_url: str | None = None, *, settings: str = "") -> Self:
@@ -37,24 +57,54 @@ class Course:
 
         Raises:
             FileNotFoundError: the folder holds no ``nbgrader_config.py``.
+            ValueError: the gradebook can't be opened.
         """
-        raise NotImplementedError
+        own = read_settings(folder, db_url)
+        return cls(own, open_gradebook(own.coursedir), settings)
 
     def __enter__(self) -> Self:
         """Return the course itself."""
-        raise NotImplementedError
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Close the gradebook."""
-        raise NotImplementedError
+        self._gradebook.close()
 
-    def layouts(self, assignment: str) -> dict[str, Layout]:
-        """Read the instructor's notebooks of an assignment, once."""
-        raise NotImplementedError
+    @property
+    def root(self) -> Path:
+        """The folder of the course."""
+        return Path(self._settings.coursedir.root)
 
-    def hidden_sources(self, assignment: str) -> dict[str, str]:
-        """Read the hidden checks that an assignment asks for: source by exercise, once."""
-        raise NotImplementedError
+    @property
+    def hidden_folders(self) -> tuple[Path, ...]:
+        """Where the hidden checks are; the first folder that has one counts."""
+        return self._settings.hidden_folders
+
+    @property
+    def seed(self) -> str:
+        """What decides the inputs that hidden checks draw."""
+        return self._settings.seed
+
+    def layouts(self, assignment: str) -> Mapping[str, Layout]:
+        """Return the instructor's notebooks of an assignment as they are graded.
+
+        Raises:
+            FileNotFoundError: the course has no such assignment.
+            ValueError: a notebook can't be graded as it stands.
+        """
+        return self._source(assignment).layouts
+
+    def hidden_sources(self, assignment: str) -> Mapping[str, str]:
+        """Return the hidden checks that an assignment asks for: source by exercise."""
+        return self._source(assignment).hidden
+
+    def autograded_folder(self, student: str, assignment: str) -> Path:
+        """Return where graded notebooks are."""
+        return self._folder(self._settings.coursedir.autograded_directory, student, assignment)
+
+    def feedback_folder(self, student: str, assignment: str) -> Path:
+        """Return where feedback is."""
+        return self._folder(self._settings.coursedir.feedback_directory, student, assignment)
 
     def ensure_assignment(self, assignment: str) -> None:
         """Let the gradebook hold an assignment as ``nbgrader generate_assignment`` leaves it.
@@ -64,7 +114,12 @@ class Course:
             ValueError: its source has changed in a way that nbgrader can't follow, because there
                 are submissions.
         """
-        raise NotImplementedError
+        templates = self._source(assignment).templates
+        with transaction(self._gradebook):
+            known = is_known(self._gradebook, assignment, templates)
+        if not known:
+            with alembic_on_path():
+                make_known(self._settings, assignment)
 
     def submissions(
         self, assignment: str, students: Collection[str] | None = None
@@ -75,22 +130,41 @@ class Course:
             assignment: the assignment.
             students: whose; everybody's where it is not given.
         """
-        raise NotImplementedError
+        found = find_submissions(self._settings.coursedir, assignment, students)
+        for submission in found:
+            Swap(self.autograded_folder(submission.student, assignment)).recover()
+        return found
 
     def contents(self, submission: Submission) -> dict[str, bytes | None]:
         """Read a submission: each notebook of the assignment by name, None where there is none.
 
         A notebook that is too large is cut one byte behind what can be graded.
         """
-        raise NotImplementedError
+        contents: dict[str, bytes | None] = {}
+        for name in self.layouts(submission.assignment):
+            try:
+                contents[name] = read_regular(submission.files[name], MAX_BYTES + 1)
+            except (KeyError, OSError):
+                contents[name] = None
+        return contents
 
     def digest(self, submission: Submission) -> str:
         """Name everything that the results of a submission depend on."""
-        raise NotImplementedError
+        name = submission.assignment
+        if name not in self._digests:
+            source = self._source(name)
+            self._digests[name] = assignment_digest(
+                source.layouts, source.hidden, self.seed, self._further
+            )
+        return submission_digest(self._digests[name], self.contents(submission))
 
     def record(self, student: str, assignment: str) -> SubmissionRecord | None:
         """Read what grading knows of a submission; None where it knows nothing that fits."""
-        raise NotImplementedError
+        try:
+            content = json.loads(self._record_path(student, assignment).read_bytes())
+            return submission_from_json(content)
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
 
     def is_current(self, submission: Submission) -> bool:
         """Whether nothing is left to do: graded as it is now, and folder and gradebook say so.
@@ -99,12 +173,93 @@ class Course:
         that record again is enough (``nbgrader autograde`` ran in between, or only the timestamp
         is new).
         """
-        raise NotImplementedError
+        record = self.record(submission.student, submission.assignment)
+        if record is None or record.digest != self.digest(submission):
+            return False
+        if not submission.usable:
+            return True
+        expected = self._outcome(record, submission)
+        folder = self.autograded_folder(submission.student, submission.assignment)
+        return is_in_folder(expected, folder) and self._is_in_gradebook(expected, submission)
 
     def save(self, record: SubmissionRecord, submission: Submission) -> None:
         """Put results where nbgrader keeps them, all or nothing.
 
         That is ``autograded/<student>/<assignment>/``, the gradebook (manual scores, extra credit
-        and comments stay), and last ``results/<assignment>/<student>.json``.
+        and comments stay), and last ``results/<assignment>/submissions/<student>.json``.
+
+        Args:
+            record: what grading found.
+            submission: what was graded.
         """
-        raise NotImplementedError
+        student, assignment = submission.student, submission.assignment
+        if submission.usable:
+            result = self._outcome(record, submission)
+            swap = Swap(self.autograded_folder(student, assignment))
+            source = self._source(assignment)
+            fill_folder(swap.begin(), result.notebooks, submission, source, self._settings)
+            try:
+                with transaction(self._gradebook):
+                    self._save_grades(result, submission)
+                    swap.put()
+            except BaseException:
+                swap.undo()
+                raise
+            swap.finish()
+        content = json.dumps(to_json(record), ensure_ascii=True)
+        write_beside(self._record_path(student, assignment), content.encode())
+
+    def marks(self, student: str, assignment: str) -> dict[str, NotebookMark]:
+        """Read what the gradebook says of a submission, by notebook; nothing without an entry."""
+        with transaction(self._gradebook):
+            return read_marks(self._gradebook, assignment, student)
+
+    def standing(self, student: str, assignment: str) -> Standing | None:
+        """Sum up what the gradebook says of a submission; None without an entry."""
+        marks = self.marks(student, assignment)
+        return standing(marks) if marks else None
+
+    def _save_grades(self, result: Outcome, submission: Submission) -> None:
+        grades = SaveGrades(
+            self._gradebook,
+            self._settings.config,
+            submission.assignment,
+            submission.student,
+            submission.timestamp,
+        )
+        for notebook in result.notebooks:
+            grades.graded(notebook)
+        for missing in result.missing:
+            grades.missing(missing)
+
+    def _is_in_gradebook(self, expected: Outcome, submission: Submission) -> bool:
+        student, assignment = submission.student, submission.assignment
+        with transaction(self._gradebook):
+            try:
+                entry = self._gradebook.find_submission(assignment, student)
+            except MissingEntry:
+                return False
+            if submission.timestamp not in (None, entry.timestamp):
+                return False
+            marks = read_marks(self._gradebook, assignment, student)
+        found = {
+            (name, cell): mark.auto_score
+            for name, notebook in marks.items()
+            for cell, mark in notebook.cells.items()
+        }
+        return expected.scores.items() <= found.items()
+
+    def _outcome(self, record: SubmissionRecord, submission: Submission) -> Outcome:
+        source = self._source(submission.assignment)
+        return outcome(record, submission, source, self._settings)
+
+    def _source(self, assignment: str) -> AssignmentSource:
+        if assignment not in self._sources:
+            self._sources[assignment] = read_source(assignment, self._settings)
+        return self._sources[assignment]
+
+    def _folder(self, step: str, student: str, assignment: str) -> Path:
+        return Path(self._settings.coursedir.format_path(step, student, assignment))
+
+    def _record_path(self, student: str, assignment: str) -> Path:
+        return self.root / "results" / assignment / "submissions" / f"{student}.json"

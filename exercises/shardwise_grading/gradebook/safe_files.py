@@ -1,0 +1,65 @@
+"""Read files that anybody may have put there: regular ones only, and never through a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Args:
+        path: the file; nothing is waited for when it is a pipe, nothing followed when it is a link.
+
+    Raises:
+        OSError: it is no regular file, or it can't be opened.
+    """
+    descriptor = os.open(path, FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"path={show_name(path.name)!r} is no regular file; hand in plain files")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Read the first bytes of a regular file.
+
+    Args:
+        path: the file.
+        limit: how many bytes at most.
+
+    Raises:
+        OSError: it is no regular file, or it can't be read.
+    """
+    with open_regular(path) as file:
+        return file.read(limit)
+
+
+def write_beside(path: Path, content: bytes) -> None:
+    """Write a file beside its place, then rename it, so that nobody sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content)
+    new.replace(path)
+
+
+def show_name(name: str, longest: int = 60) -> str:
+    r"""Write a file's name on one line, without what a terminal could take for a command.
+
+    Args:
+        name: the name, as the operating system gave it.
+        longest: how many characters at most.
+
+    Example:
+        >>> show_name("two\nlines"), show_name("a" * 9, longest=4)
+        ('two\\nlines', 'aaa…')
+    """
+    text = repr(name)[1:-1]
+    return text if len(text) <= longest else text[: longest - 1] + "…"
