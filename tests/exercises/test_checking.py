@@ -206,7 +206,7 @@ class TestCalls:
         record = graded(protection, cell)
         assert record.score == 0
         messages = [result.message for result in record.cells[-1].results]
-        assert "ended its process by signal 6" in messages[0]
+        assert "ended its process by signal" in messages[0]  # PID 1 gets another than SIGABRT
         assert f"was not tried again: {STARTS} processes were lost before" in messages[-1]
         assert time.monotonic() - started < 20
 
