@@ -1,0 +1,245 @@
+"""The student's check: what it says of right, wrong and strange notebooks, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from student_notebook import RIGHT, SOURCE, code, write
+
+from shardwise_grading.check import ask, place
+from shardwise_grading.check.command import main
+
+UNSTOPPABLE = """import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+while True: pass"""
+STUB = 'def stage2_bytes(psi, n):\n    """Bytes."""\n    # 1. Refuse.\n    # Your code here.'
+PASSES = "stage2_bytes passes the checks that you can see."
+
+
+def process_of(runtime):
+    """The warm process that listens in a folder, or None."""
+    locks = sorted(runtime.rglob("*.lock"), key=lambda lock: lock.stat().st_mtime_ns)
+    return int(locks[-1].read_text()) if locks else None
+
+
+def is_alive(process):
+    """Whether it still does anything; one that nobody waits for stays listed."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(holds):
+    for _ in range(500):
+        if holds():
+            return
+        time.sleep(0.02)
+    pytest.fail("it did not happen within 10 s")
+
+
+@pytest.fixture(scope="module")
+def runtime():
+    """A short path, as sockets need one, without what the user's own checks left there."""
+    with tempfile.TemporaryDirectory(prefix="sw") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
+        if process := process_of(Path(folder)):
+            os.kill(process, signal.SIGTERM)
+
+
+@pytest.fixture
+def say(runtime, capsys):
+    """Check a notebook; the exit status and what was said."""
+
+    def said(path, *options):
+        status = main([str(path), *options])
+        captured = capsys.readouterr()
+        return status, " ".join((captured.out + captured.err).split())
+
+    return said
+
+
+class TestWords:
+    @pytest.mark.parametrize("options", [[], ["--cold"]])
+    def test_are_those_of_the_notebook(self, say, tmp_path, options):
+        status, text = say(write(tmp_path), *options)
+        assert status == 0
+        assert f"passed stage2_bytes {PASSES}" in text
+        assert "passed partition Every row of the table has a word." in text
+        assert "passes its visible checks" in text
+
+    @pytest.mark.parametrize("options", [[], ["--cold"]])
+    def test_of_a_wrong_answer_are_the_message_of_the_check(self, say, tmp_path, options):
+        status, text = say(write(tmp_path, "def stage2_bytes(psi, n): return 16 * psi"), *options)
+        assert status == 1
+        assert "failed stage2_bytes the number above: what does stage 2 cut" in text
+        assert "passed partition" in text
+        assert "1 of 2 passed." in text
+
+    @pytest.mark.parametrize("path", sorted(SOURCE.glob("*.ipynb")), ids=lambda path: path.stem)
+    def test_of_every_exercise_with_its_solution(self, say, path):
+        status, text = say(path)
+        assert status == 0, text
+
+    def test_name_the_stub(self, say, tmp_path):
+        status, text = say(write(tmp_path, STUB))
+        assert status == 1
+        assert "The saved file has only the stub: write your answer, and save." in text
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ("def stage2_bytes(psi, n:\n    pass", "SyntaxError: '(' was never closed (line 1)"),
+            (
+                "def stage2_bytes(psi, n):\n    return psi / nn",
+                "NameError: name 'nn' is not defined (line 2 of the cell, in stage2_bytes)",
+            ),
+            ("stage2 = 1", "NameError: name 'stage2_bytes' is not defined"),
+            ("import sys\nsys.exit('enough')", "stops: SystemExit: enough"),
+            ("while True:\n    pass", "did not return within 1 s; is there a loop without an end?"),
+            ("assert 1 == 2", "stops: this does not hold: assert 1 == 2"),
+            ("print('x' * 10**7)\n" + RIGHT, PASSES),
+            ("import os, sys\nos.close(1)\nsys.stdout = None\n" + RIGHT, PASSES),
+            ("%matplotlib inline\n" + RIGHT, PASSES),
+        ],
+    )
+    def test_of_what_goes_wrong(self, say, tmp_path, monkeypatch, answer, words):
+        monkeypatch.setattr(ask, "CELL_SECONDS", 1.0)
+        status, text = say(write(tmp_path, answer))
+        assert words in text
+        assert status == (0 if words is PASSES else 1)
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ("import os\nos._exit(3)", "ended the process of the notebook with exit code 3"),
+            ("import os\nos._exit(0)", "ended the process of the notebook"),
+            ("import ctypes\nctypes.string_at(0)", "crashed the process"),
+            (
+                UNSTOPPABLE,
+                "did not end in time and could not be interrupted",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("options", [[], ["--cold"]])
+    def test_of_a_process_that_is_gone(self, say, tmp_path, monkeypatch, answer, words, options):
+        monkeypatch.setattr(ask, "CELL_SECONDS", 0.5)
+        monkeypatch.setattr(ask, "GRACE", 0.5)
+        status, text = say(write(tmp_path, answer), *options)
+        assert status == 1
+        assert f"failed stage2-bytes not checked: cell 4 {words}" in text
+        assert f"failed partition not checked: cell 4 {words}" in text
+
+    def test_name_a_cell_of_ones_own_that_stops(self, say, tmp_path):
+        status, text = say(write(tmp_path, own="1 / 0"))
+        assert status == 0
+        assert "Cell 1, which is your own, stops: ZeroDivisionError: division by zero" in text
+
+    def test_speak_of_a_fresh_run(self, say, tmp_path):
+        """Nothing of one check is there in the next."""
+        assert say(write(tmp_path, f"import builtins\nbuiltins.left = 1\n{RIGHT}"))[0] == 0
+        status, text = say(write(tmp_path, "left\n" + RIGHT))
+        assert "NameError: name 'left'" in text
+        assert status == 1
+
+    def test_come_from_a_cell_that_runs_where_the_notebook_is(self, say, tmp_path):
+        (tmp_path / "helper.py").write_text("bytes_of = lambda psi, n: 2 * psi + 14 * psi / n")
+        answer = RIGHT.replace("return 2 * psi + 14 * psi / n", "return bytes_of(psi, n)")
+        assert say(write(tmp_path, f"from helper import bytes_of\n{answer}"))[0] == 0
+
+    def test_of_check_itself_are_one_line(self, say, tmp_path):
+        own = "%load_ext shardwise_grading\n%check"
+        status, text = say(write(tmp_path, own=own))
+        assert status == 0
+        assert "your own" not in text
+
+
+class TestCannotCheck:
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "is no notebook: there is no JSON in it"),
+            (b'{"cells": [', "is no notebook"),
+            (b"\xff\xfe", "is no notebook"),
+            (b"[" * 100_000, "is no notebook"),
+            (b"[1]", "it has no list of cells"),
+            (b'{"nbformat": 4, "cells": [1]}', "it has no list of cells"),
+            (b'{"nbformat": 3, "worksheets": []}', "is in notebook format 3"),
+            (b'{"nbformat": 4, "cells": []}', "has no visible checks"),
+            (json.dumps({"nbformat": 4, "cells": [code("1")]}).encode(), "has no visible checks"),
+        ],
+    )
+    def test_says_why(self, say, tmp_path, content, words):
+        path = tmp_path / "a.ipynb"
+        path.write_bytes(content)
+        status, text = say(path)
+        assert status == 2
+        assert words in text
+
+    def test_names_the_notebooks_that_are_there(self, say, tmp_path):
+        write(tmp_path)
+        status, text = say(tmp_path / "2.ipynb")
+        assert status == 2
+        assert "does not exist; there are 2-stage-2-memory.ipynb" in text
+        assert "is a folder" in say(tmp_path)[1]
+
+    def test_needs_a_python_that_can_run_cells(self, say, tmp_path, monkeypatch):
+        monkeypatch.setattr(ask, "PYTHON", (shutil.which("false"),))
+        status, text = say(write(tmp_path), "--cold")
+        assert status == 2
+        assert "does 'import torch, IPython' work there" in text
+
+
+class TestWarmProcess:
+    def test_stays_and_is_the_users_alone(self, say, tmp_path, runtime):
+        say(write(tmp_path))
+        process = process_of(runtime)
+        (socket,) = runtime.rglob("*.sock")
+        assert socket.stat().st_mode & 0o777 == 0o600
+        assert socket.parent.stat().st_mode & 0o777 == 0o700
+        say(write(tmp_path))
+        assert process_of(runtime) == process
+
+    def test_ends_what_a_check_left_running(self, say, tmp_path):
+        left = "import subprocess\nprint(subprocess.Popen(['sleep', '60']).pid)\n"
+        keep = "open('pid', 'w').write(str(subprocess.Popen(['sleep', '60']).pid))\n"
+        say(write(tmp_path, left + keep + RIGHT))
+        process = int((tmp_path / "pid").read_text())
+        wait_until(lambda: not is_alive(process))
+
+    def test_is_replaced_when_it_was_killed(self, say, tmp_path, runtime):
+        say(write(tmp_path))
+        before = process_of(runtime)
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: not is_alive(before))
+        assert say(write(tmp_path))[0] == 0
+        assert process_of(runtime) != before
+
+    def test_is_not_used_where_others_could_reach_it(self, say, tmp_path, monkeypatch):
+        open_to_all = tmp_path / f"shardwise-{os.getuid()}"
+        open_to_all.mkdir(mode=0o755)
+        assert not place._is_private(open_to_all)
+        monkeypatch.setattr(place, "address", lambda _: None)
+        assert say(write(tmp_path))[0] == 0
+
+    def test_ends_when_its_socket_or_its_environment_is_gone(self):
+        with tempfile.TemporaryDirectory(prefix="sw") as folder:
+            path = Path(folder) / "x.sock"
+            command = (
+                "import sys, pathlib\n"
+                "from shardwise_grading.check import warm\n"
+                "warm.LOOK = 0.1\n"
+                "warm.main(pathlib.Path(sys.argv[1]), 'another environment')"
+            )
+            subprocess.run([sys.executable, "-c", command, path], timeout=60, check=True)
+            wait_until(lambda: not path.exists())
