@@ -52,6 +52,8 @@ def runtime():
     """A short path, as sockets need one, without what the user's own checks left there."""
     with tempfile.TemporaryDirectory(prefix="sw") as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", folder)
+        name = place.key()  # the same for the whole module, also while somebody edits the package
+        patch.setattr(place, "key", lambda: name)
         yield Path(folder)
         if process := process_of(Path(folder)):
             os.kill(process, signal.SIGTERM)
