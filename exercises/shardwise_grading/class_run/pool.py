@@ -17,6 +17,8 @@ from shardwise_grading.class_run.worker import Answer, attempt, end_with
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
+ANSWER_SECONDS = 10.0
+
 Unit = tuple[str, Any]
 
 
@@ -108,7 +110,7 @@ def dask(jobs: int, patience: float, scheduler: str = "") -> Iterator[Pool]:
             n_workers=jobs, threads_per_worker=1, dashboard_address=None
         )
         try:
-            client = distributed.Client(where, set_as_default=False)
+            client = distributed.Client(where, set_as_default=False, timeout=ANSWER_SECONDS)
         except OSError as error:
             raise RuntimeError(f"no Dask scheduler answers at {scheduler}: {error}") from error
     with closing(client):

@@ -58,7 +58,8 @@ def make_row(
     Args:
         student: who handed in.
         record: what grading found, if it got that far.
-        marks: what the gradebook says, by notebook.
+        marks: what the gradebook says, by notebook; where it can't hold the student, what grading
+            found counts.
         problem: why a human has to look besides; empty when nobody has to.
     """
     problems = [problem] if problem else []
@@ -71,13 +72,16 @@ def make_row(
             if notebook.problem and not _settled(marks.get(notebook.name))
         ]
         notes = [*record.notes, *(note for n in record.notebooks for note in _named(n))]
-    by_hand = [name for name, mark in sorted(marks.items()) if _waits(mark)]
+    by_hand = [name for name, mark in marks.items() if _waits(mark)]
     if by_hand and not problems:
         problems = [f"waits for points by hand: {', '.join(by_hand)}"]
+    found: Mapping[str, NotebookRecord | NotebookMark] = (
+        marks or {notebook.name: notebook for notebook in record.notebooks} if record else {}
+    )
     return Row(
         student,
-        {name: float(m.score) for name, m in sorted(marks.items()) if name not in by_hand},
-        {name: float(m.max_score) for name, m in sorted(marks.items())},
+        {name: float(found[name].score) for name in sorted(found) if name not in by_hand},
+        {name: float(found[name].max_score) for name in sorted(found)},
         float(sum(mark.late_penalty for mark in marks.values())),
         "; ".join(problems),
         tuple(notes),
@@ -89,9 +93,11 @@ def _named(notebook: NotebookRecord) -> list[str]:
 
 
 def _settled(mark: NotebookMark | None) -> bool:
-    """Whether a human has given the points of every graded cell."""
-    graded = [cell for cell in mark.cells.values() if cell.max_score] if mark else []
-    return bool(graded) and all(cell.manual_score is not None for cell in graded)
+    """Whether a human has had a say, and no cell asks for one."""
+    cells = list(mark.cells.values()) if mark else []
+    return any(cell.manual_score is not None for cell in cells) and not any(
+        cell.needs_manual for cell in cells
+    )
 
 
 def _waits(mark: NotebookMark) -> bool:

@@ -104,7 +104,7 @@ def grade_class(
         course.ensure_assignment(plan.assignment)
         handed_in = course.submissions(plan.assignment)
         chosen = _chosen(handed_in, plan)
-        waiting = [s for s in chosen if s.usable and (plan.force or not _settled(course, s))]
+        waiting = [s for s in chosen if plan.force or not _settled(course, s)]
         results = folder / "results" / plan.assignment
         say(f"{len(chosen)} submissions, {len(chosen) - len(waiting)} of them unchanged")
         protection = _grade(course, waiting, plan, say, report) if waiting else ""
@@ -219,8 +219,8 @@ def _outcome(record: SubmissionRecord) -> str:
 
 def _row(course: Course, submission: Submission) -> Row | None:
     student, assignment = submission.student, submission.assignment
-    record = course.record(student, assignment) if submission.usable else None
+    record = course.record(student, assignment)
     if record is None and not submission.problem:
         return None
-    marks = course.marks(student, assignment) if record else {}
+    marks = course.marks(student, assignment) if record and submission.usable else {}
     return make_row(student, record, marks, submission.problem)

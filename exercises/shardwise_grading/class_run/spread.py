@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,6 @@ def spread(
         pool: where to run.
     """
     waiting = iter(units)
-    lost = ""
     while True:
         under_way: dict[str, Any] = {}
         try:
@@ -35,14 +35,13 @@ def spread(
                 for answer in answers:
                     del under_way[answer.key]
                     yield answer
-        except Exception as error:  # each backend has its own for a lost worker
+        except Exception:  # each backend has its own for a lost worker
             if not under_way:
                 raise
-            lost = type(error).__name__
         if not under_way:
             return
         for unit in list(under_way.items()):
-            yield _alone(function, unit, pool, lost)
+            yield _alone(function, unit, pool)
 
 
 def _noted(units: Iterator[Unit], under_way: dict[str, Any]) -> Iterator[Unit]:
@@ -52,9 +51,12 @@ def _noted(units: Iterator[Unit], under_way: dict[str, Any]) -> Iterator[Unit]:
         yield key, argument
 
 
-def _alone(function: Callable[[Any], Any], unit: Unit, pool: Pool, lost: str) -> Answer[Any]:
+def _alone(function: Callable[[Any], Any], unit: Unit, pool: Pool) -> Answer[Any]:
     try:
         (answer,) = pool.answers(function, [unit], alone=True)
+    except multiprocessing.TimeoutError:  # joblib's, which is not Python's own
+        return Answer(unit[0], None, "the process that graded it did not answer in time")
     except Exception as error:  # noqa: BLE001
-        return Answer(unit[0], None, f"it ended the process that graded it ({error or lost})")
+        reason = str(error).partition("\n")[0]
+        return Answer(unit[0], None, f"it ended the process that graded it, twice ({reason})")
     return answer

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shardwise_grading.class_run.rows import Row
 
-WIDEST_NAME = 24
+WIDEST_NAME = 20
 WIDEST_HEAD = 6
 MOST_COLUMNS = 6
 MOST_NOTES = 40
@@ -32,7 +32,13 @@ def results_table(title: str, rows: Sequence[Row]) -> Table:
     shown = notebooks if len(notebooks) <= MOST_COLUMNS else []
     most = {name: max(row.max_points.get(name, 0.0) for row in rows) for name in notebooks}
     late = any(row.late_penalty for row in rows)
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=Text(title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("student", no_wrap=True, max_width=WIDEST_NAME)
     table.add_column("status", no_wrap=True)
     for name in shown:
@@ -45,7 +51,8 @@ def results_table(title: str, rows: Sequence[Row]) -> Table:
         points = [f"{row.points[name]:g}" if name in row.points else "-" for name in shown]
         penalty = [f"-{row.late_penalty:g}" if row.late_penalty else ""] if late else []
         total = f"{row.total:g}" if row.points else "-"
-        cells = [printable(row.student), row.status, *points, *penalty, total]
+        status = "human" if row.problem else "graded"
+        cells = [printable(row.student), status, *points, *penalty, total]
         table.add_row(*map(Text, cells))
     return table
 
