@@ -69,6 +69,18 @@ def find(layout: Layout, cells: Sequence[Cell]) -> Match:
     return match
 
 
+def is_recognized(layout: Layout, cells: Sequence[Cell], match: Match) -> bool:
+    """Whether anything shows that a student's notebook came from the instructor's.
+
+    The released text of hidden tests shows nothing: it's the same in many notebooks.
+    """
+    return bool(match.answers) or any(
+        cells[number].grade_id == layout.steps[place].grade_id != ""
+        or (number not in match.edited and layout.steps[place].role != "hidden")
+        for number, place in match.copies.items()
+    )
+
+
 def released(step: Step) -> str:
     """Return the text of an instructor's cell as students get it."""
     return without_region(step.source, "HIDDEN TESTS") if step.role == "hidden" else step.source

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shardwise_grading.records import Script
 from shardwise_grading.submission.arrange import arrange, notes_on
-from shardwise_grading.submission.match import find
+from shardwise_grading.submission.match import find, is_recognized
 from shardwise_grading.submission.notebook import read_cells
 from shardwise_grading.submission.spans import BrokenError
 
@@ -39,7 +39,7 @@ def read_script(layout: Layout, content: bytes | None) -> Script:
     except BrokenError as error:
         return Script(layout.name, problem=f"the file can't be read: {error}")
     match = find(layout, cells)
-    if not match.answers and not match.copies.keys() - match.edited:
+    if not is_recognized(layout, cells, match):
         return Script(layout.name, problem="the file holds no cell of this notebook")
     notes += notes_on(layout, cells, match)
     if len(notes) > MAX_NOTES:
