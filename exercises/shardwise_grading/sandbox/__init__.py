@@ -1,5 +1,6 @@
 """Enclose a student's code: what it sees, whom it reaches, and how much it takes."""
 
+from shardwise_grading.sandbox.bubblewrap import bubblewrap_command, settle
 from shardwise_grading.sandbox.enclosure import enter
 from shardwise_grading.sandbox.limits import Limits
 from shardwise_grading.sandbox.privileges import die_with
@@ -21,9 +22,11 @@ __all__ = [
     "ProtectionError",
     "available",
     "best",
+    "bubblewrap_command",
     "describe",
     "die_with",
     "enter",
     "readable_paths",
+    "settle",
     "watch",
 ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 STANDARD = (0, 1, 2)
 KEPT_PREFIXES = ("OMP_", "MKL_", "LC_")
@@ -26,12 +28,14 @@ def keep_only(descriptors: Iterable[int]) -> None:
     os.close(nowhere)
 
 
-def clean_environment(home: str) -> None:
-    """Leave only variables that a student's code needs."""
+def clean_environment(home: Path) -> None:
+    """Go to the scratch folder, and leave only variables that a student's code needs."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if name in KEPT or name.startswith(KEPT_PREFIXES)
     }
     os.environ.clear()
-    os.environ.update(kept, PATH="/usr/local/bin:/usr/bin:/bin", HOME=home, TMPDIR=home)
+    os.environ.update(kept, PATH="/usr/local/bin:/usr/bin:/bin", HOME=str(home), TMPDIR=str(home))
+    tempfile.tempdir = None
+    os.chdir(home)

@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardwise_grading.sandbox import namespaces, privileges, watch
-from shardwise_grading.sandbox.descriptors import clean_environment, keep_only
-from shardwise_grading.sandbox.libc import call
+from shardwise_grading.sandbox import levels, watch
+from shardwise_grading.sandbox.descriptors import keep_only
 from shardwise_grading.sandbox.protections import ProtectionError, known
-from shardwise_grading.sandbox.rlimits import limit_resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from shardwise_grading.sandbox.limits import Limits
 
 READY = b"ready"
-# What the guard looks at from outside, by descriptors that the student opened for it.
-FOLDERS = ("/proc", "/tmp", "/dev/shm")
 LONGEST_REASON = 4096
+MOST_DESCRIPTORS = 8
 
 
 def enter(
@@ -35,13 +32,14 @@ def enter(
 ) -> int:
     """Fork; the child is enclosed and runs the student's code, the parent is its guard.
 
-    Call it once, in a process with one thread that was forked for it.
+    Call it once, in a process with one thread that was forked for it: what it does to the guard
+    can't be undone.
 
     Args:
-        protection: one of `PROTECTIONS`.
+        protection: one of `PROTECTIONS`, but for ``"bubblewrap"``, which can't enclose a fork.
         limits: what all processes of the student may use.
         readable: files and folders that the student may read; see `readable_paths`.
-        scratch: a folder that the student may write to, where the protection has none of its own.
+        scratch: a folder that the student may write to; ``"namespaces"`` needs none.
         keep: the descriptors that the student keeps; every other one is closed, and 0, 1 and 2
             lead nowhere unless they are among them.
 
@@ -50,50 +48,50 @@ def enter(
 
     Raises:
         ProtectionError: in the guard, when the student can't be enclosed.
-        ValueError: there is no such protection.
+        ValueError: there is no such protection, or it needs a scratch folder.
     """
-    name = known(protection)
+    level = levels.LEVELS.get(known(protection))
+    if level is None:
+        raise ValueError(f"protection={protection!r} encloses no fork; see bubblewrap_command")
+    if scratch is None and not level.own_scratch:
+        raise ValueError(f"scratch=None: {protection!r} needs a folder; make an empty one")
+    room = levels.Room(limits, tuple(readable), None if level.own_scratch else scratch)
     kept = tuple(keep)
     ours, theirs = socket.socketpair()
     try:
-        uid = namespaces.prepare()
+        uid = level.prepare(room)
         student = os.fork()
     except OSError as error:
-        raise ProtectionError(f"{name}: {error}") from None
+        raise ProtectionError(error.strerror) from None
     if student == 0:
-        try:
-            keep_only((*kept, theirs.fileno()))
-            folders = _enclose(uid, limits, readable)
-            # When the guard has ended before that line, this one fails.
-            socket.send_fds(theirs, [READY], folders)
-        except BaseException as error:  # noqa: BLE001 - nothing may go on outside a protection
-            theirs.send(str(error).encode()[:LONGEST_REASON])
-            os._exit(1)
-        keep_only(kept)
+        _become_student(level, room, uid, theirs, kept)
         return 0
     theirs.close()
     with ours:
-        message, folders, _, _ = socket.recv_fds(ours, LONGEST_REASON, len(FOLDERS))
+        message, folders, _, _ = socket.recv_fds(ours, LONGEST_REASON, MOST_DESCRIPTORS)
     if message != READY:
         os.kill(student, signal.SIGKILL)
         os.waitpid(student, 0)
-        raise ProtectionError(f"{name}: {message.decode() or 'the student ended at once'}")
-    proc, *volumes = folders
-    watch.start(student, proc, 0, volumes)
+        raise ProtectionError(message.decode() or "the student's process ended at once")
+    watch.start(student, levels.view(room, student, folders))
     return student
 
 
-def _enclose(uid: int | None, limits: Limits, readable: Sequence[Path]) -> list[int]:
-    os.setsid()
-    namespaces.enclose(readable, limits.disk, uid)
-    clean_environment("/tmp")
-    os.chdir("/tmp")
-    folders = [os.open(folder, os.O_RDONLY | os.O_DIRECTORY) for folder in FOLDERS]
-    privileges.forbid_new_rights()
-    if uid is not None:
-        privileges.become(uid)
-    privileges.drop_capabilities()
-    privileges.set_dumpable(True)
-    limit_resources(limits)
-    call("prctl", privileges.PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    return folders
+def _become_student(
+    level: levels.Level,
+    room: levels.Room,
+    uid: int | None,
+    guard: socket.socket,
+    keep: tuple[int, ...],
+) -> None:
+    try:
+        os.setsid()
+        keep_only((*keep, guard.fileno()))
+        folders = level.enclose(room, uid)
+        # Where the guard ended before it could take the student with it, this fails.
+        socket.send_fds(guard, [READY], folders)
+    except BaseException as error:  # noqa: BLE001 - nothing may go on outside a protection
+        reason = error.strerror if isinstance(error, OSError) else repr(error)
+        guard.send(str(reason).encode()[:LONGEST_REASON])
+        os._exit(1)
+    keep_only(keep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 from functools import cache
 from typing import Any
@@ -21,13 +22,17 @@ def call(name: str, *arguments: int | bytes | ctypes.Array[Any] | ctypes.Structu
         arguments: whole numbers, texts as bytes, memory that is passed by reference, or NULL.
 
     Raises:
-        OSError: the function returned -1.
+        OSError: the function returned -1, or there is none of that name.
 
     Example:
         >>> call("getppid") == os.getppid()
         True
     """
-    result: int = getattr(_library(), name)(*map(_as_c, arguments))
+    try:
+        function = getattr(_library(), name)
+    except AttributeError:
+        raise OSError(errno.ENOSYS, f"{name}: {os.strerror(errno.ENOSYS)}") from None
+    result: int = function(*map(_as_c, arguments))
     if result == -1:
         error = ctypes.get_errno()
         raise OSError(error, f"{name}: {os.strerror(error)}")

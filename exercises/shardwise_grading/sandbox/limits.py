@@ -40,3 +40,16 @@ class Limits:
                 raise TypeError(f"{field.name}={value!r} is no whole number; give one, such as 64")
             if value < 1:
                 raise ValueError(f"{field.name}={value} is below 1; give a positive number")
+
+
+def in_words(size: int) -> str:
+    """Write a number of bytes for people.
+
+    Example:
+        >>> in_words(1536 * MIB), in_words(1000)
+        ('1.5 GiB', '1000 bytes')
+    """
+    for exponent, name in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 2**exponent:
+            return f"{size / 2**exponent:.3g} {name}"
+    return f"{size} bytes"

@@ -22,8 +22,8 @@ MOUNT_SETATTR = 442
 KEPT_FLAGS = os.ST_RDONLY | os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME
 
 DEVICES = ("null", "full", "random", "urandom")
-STAGES = ("/mnt", "/media", "/srv", "/sys", "/opt", "/home", "/tmp")
-SCRATCH = ("/tmp", "/dev/shm")
+STAGES = ("/mnt", "/media", "/srv", "/sys", "/opt", "/home", "/tmp")  # noqa: S108
+SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108
 FILES_IN_SCRATCH = 4096
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 from pathlib import Path
 
 from shardwise_grading.sandbox.libc import call
@@ -29,9 +30,18 @@ def die_with(parent: int) -> None:
     Args:
         parent: the process id of the parent, as it knew itself before the fork.
     """
-    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with_guard()
     if os.getppid() != parent:  # it ended before the line above
         os._exit(1)
+
+
+def die_with_guard() -> None:
+    """Let the kernel kill this process when its parent ends, unless that has happened already.
+
+    A change of user undoes it.
+    """
+    if sys.platform == "linux":
+        call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def unused_uid() -> int:

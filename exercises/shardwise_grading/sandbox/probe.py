@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from shardwise_grading.sandbox import bubblewrap
 from shardwise_grading.sandbox.enclosure import enter
 from shardwise_grading.sandbox.limits import Limits
 from shardwise_grading.sandbox.protections import ProtectionError
@@ -15,11 +16,15 @@ from shardwise_grading.sandbox.readable import readable_paths
 
 def main(protection: str) -> int:
     """Enclose a child that ends at once; return 0 when that works, else say why not."""
+    if protection == "bubblewrap":
+        reason = bubblewrap.missing(readable_paths(), Limits())
+        sys.stderr.write(reason)
+        return 1 if reason else 0
     with tempfile.TemporaryDirectory() as scratch:
         try:
             student = enter(protection, Limits(), readable_paths(), Path(scratch), keep=())
         except ProtectionError as error:
-            sys.stderr.write(f"{error}\n")
+            sys.stderr.write(str(error))
             return 1
         if student == 0:
             os._exit(0)

@@ -90,11 +90,13 @@ def best() -> Protection:
     Raises:
         ProtectionError: only ``"none"`` is left.
     """
-    reasons = {name: available(name) for name in PROTECTIONS if name != "none"}
-    for name, reason in reasons.items():
+    reasons = []
+    for name in PROTECTIONS[:-1]:
+        reason = available(name)
         if not reason:
-            return known(name)
-    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+            return name
+        reasons.append(f"{name}: {reason}")
+    why = "; ".join(reasons)
     raise ProtectionError(
         f"nothing here can enclose student code ({why}); grade on Linux, install bubblewrap, or "
         "accept the risk with --no-sandbox"

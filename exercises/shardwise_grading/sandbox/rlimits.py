@@ -23,22 +23,25 @@ def limit_resources(limits: Limits) -> None:
     """
     import resource  # noqa: PLC0415 - Windows has none, and this package loads there too
 
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    mapped = pages * resource.getpagesize()
     values = {
-        resource.RLIMIT_AS: mapped + 2 * limits.memory,
-        resource.RLIMIT_CPU: limits.cpu_seconds + SPARE_SECONDS,
-        resource.RLIMIT_NPROC: limits.processes + SPARE_PROCESSES,
-        resource.RLIMIT_NOFILE: limits.files,
-        resource.RLIMIT_FSIZE: limits.disk,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_MSGQUEUE: 0,
-        resource.RLIMIT_SIGPENDING: PENDING_SIGNALS,
-        resource.RLIMIT_MEMLOCK: LOCKED_BYTES,
-        resource.RLIMIT_RTPRIO: 0,
-        resource.RLIMIT_NICE: 0,
+        "CPU": limits.cpu_seconds + SPARE_SECONDS,
+        "NPROC": limits.processes + SPARE_PROCESSES,
+        "NOFILE": limits.files,
+        "FSIZE": limits.disk,
+        "CORE": 0,
+        "MSGQUEUE": 0,
+        "SIGPENDING": PENDING_SIGNALS,
+        "MEMLOCK": LOCKED_BYTES,
+        "RTPRIO": 0,
+        "NICE": 0,
     }
-    for kind, value in values.items():
-        hard = resource.getrlimit(kind)[1]
-        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (least, least))
+    size = Path("/proc/self/statm")
+    if size.exists():
+        pages = int(size.read_text(encoding="ascii").split()[0])
+        values["AS"] = pages * resource.getpagesize() + 2 * limits.memory
+    for name, value in values.items():
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is not None:
+            hard = resource.getrlimit(kind)[1]
+            least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (least, least))

@@ -1,21 +1,22 @@
-"""What all processes of a student hold, seen from the guard."""
+"""What all processes of a student hold together, seen from the guard."""
 
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from shardwise_grading.sandbox import processes
+from shardwise_grading.sandbox.limits import in_words
+from shardwise_grading.sandbox.scratch import overflow
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pathlib import Path
 
     from shardwise_grading.sandbox.limits import Limits
 
-GIB, MIB, KIB = 2**30, 2**20, 2**10
-
-_STATUS = re.compile(rb"^(RssAnon|RssShmem|VmSwap|VmPTE|Threads):\s+(\d+)", re.MULTILINE)
-_SHARES = re.compile(rb"^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+)", re.MULTILINE)
+# What the kernel may keep in the buffers of one socket, at its default settings.
+SOCKET_BYTES = 2 * 212_992
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +26,36 @@ class View:
     Args:
         proc: a descriptor of a /proc folder.
         process: the student's id there; 0 when all processes there are the student's.
-        volumes: descriptors of file systems that belong to the student.
+        volumes: descriptors of file systems in memory that belong to the student.
+        folder: a folder on disk that the student may write to.
         inherited: bytes that the student shared with the warm parent at the start.
     """
 
     proc: int
-    process: int
-    volumes: tuple[int, ...]
-    inherited: int
+    process: int = 0
+    volumes: tuple[int, ...] = ()
+    folder: Path | None = None
+    inherited: int = 0
+
+    def processes(self) -> list[int]:
+        """Ids of all processes of the student."""
+        if self.process:
+            return processes.family(self.proc, self.process)
+        return processes.everybody(self.proc)
 
 
 _views: dict[int, View] = {}
 
 
-def start(student: int, proc: int, process: int, volumes: Sequence[int]) -> None:
+def start(student: int, view: View) -> None:
     """Remember where a student is seen, and what it holds at the start.
 
     Args:
         student: the process id that `watch` will be asked for.
-        proc: a descriptor of the /proc folder to look into; it stays open.
-        process: the student's id there; 0 when all processes there are the student's.
-        volumes: descriptors of the student's own file systems; they stay open.
+        view: where it is seen; its descriptors stay open.
     """
-    view = View(proc, process, tuple(volumes), 0)
-    inherited = sum(_status(view, one)[0] for one in _processes(view))
-    _views[student] = View(proc, process, tuple(volumes), inherited)
+    inherited = sum(processes.held(view.proc, process)[0] for process in view.processes())
+    _views[student] = replace(view, inherited=inherited)
 
 
 def watch(student_pid: int, limits: Limits) -> str:
@@ -62,74 +68,29 @@ def watch(student_pid: int, limits: Limits) -> str:
         KeyError: `enter` did not return that process id here.
     """
     view = _views[student_pid]
-    processes = _processes(view)
-    states = [_status(view, process) for process in processes]
-    if sum(tasks for _, tasks in states) > limits.processes:
+    alive = view.processes()
+    holdings = [processes.held(view.proc, process) for process in alive]
+    if sum(tasks for _, tasks in holdings) > limits.processes:
         return f"ran more than {limits.processes} processes and threads at once"
-    if any(_cpu_seconds(view, process) > limits.cpu_seconds for process in processes):
+    if any(processes.cpu_seconds(view.proc, one) > limits.cpu_seconds for one in alive):
         return f"computed for more than {limits.cpu_seconds} seconds in one process"
-    stored = sum(_stored(volume) for volume in view.volumes) - view.inherited
-    # What forked processes share is counted once for each, and only that sum is cheap.
-    if stored + sum(held for held, _ in states) > limits.memory:
-        held = stored + sum(_own(view, *pair) for pair in zip(processes, states, strict=True))
-        if held > limits.memory:
-            return f"held more than {_size(limits.memory)} of memory"
-    return ""
+    if _memory(view, alive, [size for size, _ in holdings], limits.memory) > limits.memory:
+        return f"held more than {in_words(limits.memory)} of memory"
+    return overflow(view.folder, limits.disk) if view.folder else ""
 
 
-def _processes(view: View) -> list[int]:
-    if view.process:
-        return [view.process]
-    return [int(name) for name in os.listdir(view.proc) if name.isdecimal()]  # noqa: PTH208 - a descriptor
-
-
-def _read(view: View, name: str) -> bytes:
-    """Read a file of /proc; it is empty when its process has ended."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=view.proc)
-    except OSError:
-        return b""
-    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
-        try:
-            return file.read()
-        except OSError:
-            return b""
-
-
-def _status(view: View, process: int) -> tuple[int, int]:
-    """Bytes that a process holds, shared or not, and its threads."""
-    numbers = {
-        name: int(value) for name, value in _STATUS.findall(_read(view, f"{process}/status"))
-    }
-    tasks = numbers.pop(b"Threads", 0)
-    return KIB * sum(numbers.values()), tasks
-
-
-def _own(view: View, process: int, state: tuple[int, int]) -> int:
-    """Bytes of a process, those that others hold too by its share."""
-    shares = _SHARES.findall(_read(view, f"{process}/smaps_rollup"))
-    return KIB * sum(map(int, shares)) if shares else state[0]
-
-
-def _cpu_seconds(view: View, process: int) -> float:
-    # The name of a process stands in brackets and may hold anything.
-    fields = _read(view, f"{process}/stat").rpartition(b")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+def _memory(view: View, alive: list[int], sizes: list[int], limit: int) -> int:
+    stored = sum(map(_stored, view.volumes))
+    if alive and not view.process:  # else the network, and so the list, is that of the host
+        stored += SOCKET_BYTES * processes.sockets(view.proc, alive[0])
+    # What forked processes share is counted for each, and only that sum is cheap.
+    most = stored + sum(sizes) - view.inherited
+    if most <= limit:
+        return most
+    shares = map(processes.share, [view.proc] * len(alive), alive, sizes)
+    return stored + sum(shares) - view.inherited
 
 
 def _stored(volume: int) -> int:
     state = os.fstatvfs(volume)
     return (state.f_blocks - state.f_bfree) * state.f_frsize
-
-
-def _size(number: int) -> str:
-    """Write bytes for people.
-
-    Example:
-        >>> _size(1536 * MIB), _size(1000)
-        ('1.5 GiB', '1000 bytes')
-    """
-    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if number >= unit:
-            return f"{number / unit:.3g} {name}"
-    return f"{number} bytes"
