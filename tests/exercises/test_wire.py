@@ -44,7 +44,7 @@ def travel(value, *, layouts=False):
     """Encode, write as JSON, read and decode."""
     encoder = Encoder(layouts=layouts)
     text = json.dumps(encoder.encode(value))
-    return decode(json.loads(text), encoder.buffers)
+    return decode(json.loads(text), encoder.buffers, layouts=layouts)
 
 
 def same_types(one, other):
@@ -169,6 +169,9 @@ class TestValues:
             ["T", "qint8", [4], [0, 4]],
             ["T", "__class__", [4], [0, 4]],
             ["S", "torch.sparse_coo", "cpu", [1 << 62]],
+            ["L", "uint8", [1 << 40], [0, 1], [0], 0, False, None],
+            ["l", ["T", "float32", [1], [0, 4]], ["T", "float32", [1], [0, 4]]],
+            ["f", "0x1p99999"],
         ],
         ids=str,
     )

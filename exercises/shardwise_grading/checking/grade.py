@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,9 @@ def grade_notebook(
 @cache
 def warm_parent(protection: str, limits: Limits) -> WarmParent:
     """Return this process's warm parent, which lives as long as the process."""
-    return WarmParent(protection, limits)
+    parent = WarmParent(protection, limits)
+    atexit.register(parent.close)
+    return parent
 
 
 class _Run:
@@ -115,6 +118,7 @@ class _Run:
         module = self._module(ask.exercise)
         world = RemoteWorld(self._session, module, self._checks.seed)
         before = self._session.starts
+        self._session.refill()
         report = examine(module, ask.part, world.solution(ask.solution), world, points=ask.points)
         try:
             world.leave()

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shardwise_grading.checking.student import LostError
+from shardwise_grading.checking.texts import line
 from shardwise_grading.data import as_data
 from shardwise_grading.interception import Function, find
 from shardwise_grading.limit import LateError
 from shardwise_grading.observation import Observation
 from shardwise_grading.results import show
 from shardwise_grading.student.values import Encoder, decode
-from shardwise_grading.student.wire import WireError
+from shardwise_grading.student.wire import LONGEST_BUFFERS, WireError
 from shardwise_grading.world import SECONDS, CollectiveCall, Outcome
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from shardwise_grading.checking.session import Session
     from shardwise_grading.student.wire import Message
 
-MOST_COLLECTIVES = 1000
+MOST_COLLECTIVES = 1000  # in one call
+MOST_DEVICES = 128
+MOST_TEXTS = 100
 LATE = LateError.__name__
 LOST = LostError.__name__
 
@@ -82,11 +85,13 @@ class RemoteWorld:
         request = {"do": "find", "name": name}
         try:
             reply, buffers = self._session.ask(request, self._seconds)
+            if not reply.get("defined"):
+                return Stub(name, f"{name} is not defined")
+            return Stub(name) if reply.get("callable") else decode(reply.get("value"), buffers)
         except LostError as lost:
             return Stub(name, f"the notebook {lost.reason}")
-        if not reply.get("defined"):
-            return Stub(name, f"{name} is not defined")
-        return Stub(name) if reply.get("callable") else decode(reply.get("value"), buffers)
+        except WireError:
+            return Stub(name, f"the notebook {self._session.accuse('a value that is none')}")
 
     def call(self, function: Function, *args: object) -> Outcome:
         """Call the student's function on copies; whatever it does, an outcome comes back."""
@@ -150,19 +155,27 @@ class RemoteWorld:
     def _answer(self, asked: Message, buffers: bytes) -> tuple[Message, bytes]:
         """Answer a collective, and keep what was asked."""
         path = asked["collective"]
-        if path not in self._collectives or len(self._calls) >= MOST_COLLECTIVES:
+        if path not in self._collectives:
             raise WireError("a collective that it was not given")
+        if len(self._calls) >= MOST_COLLECTIVES:
+            raise LostError(f"called more than {MOST_COLLECTIVES} collectives")
         tensors = decode(asked.get("tensors"), buffers)
-        encoder = Encoder(layouts=True)
         try:
-            shapes = tuple(tuple(tensor.shape) for tensor in tensors)
-            num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-            name = path.rpartition(".")[2]
-            self._calls.append(CollectiveCall(name, shapes, num_bytes))
-            value = self._answers[path](tensors)
-            return {"value": encoder.encode(value)}, encoder.buffers
+            value = self._reduced(path, tensors)
         except Exception as error:  # noqa: BLE001  (what a collective refuses, the student gets)
             return {"error": type(error).__name__, "detail": str(error)[:300]}, b""
+        return value
+
+    def _reduced(self, path: str, tensors: list[Any]) -> tuple[Message, bytes]:
+        if len(tensors) > MOST_DEVICES:
+            raise ValueError(f"{len(tensors)} tensors are too many; give at most {MOST_DEVICES}")
+        shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+        num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        if num_bytes > LONGEST_BUFFERS // 8:  # a sum of bytes is one of 64-bit integers
+            raise ValueError(f"{num_bytes} bytes are too many for an exercise")
+        self._calls.append(CollectiveCall(path.rpartition(".")[2], shapes, num_bytes))
+        encoder = Encoder()
+        return {"value": encoder.encode(self._answers[path](tensors))}, encoder.buffers
 
     def _outcome(self, reply: Message, buffers: bytes) -> Outcome:
         """Believe of a reply what has the right form."""
@@ -176,19 +189,18 @@ class RemoteWorld:
             error, detail = _texts([reply["error"], reply["detail"]])
             value = decode(reply["value"], buffers)
         except (KeyError, TypeError, ValueError, WireError) as error_:
-            self._session.forged = "sent the grader an outcome that is none"
-            self._session.end()
-            raise LostError(self._session.forged, forged=True) from error_
-        return Outcome(value, error, kinds, detail[:300], tuple(self._calls), observed)
+            reason = self._session.accuse("an outcome that is none")
+            raise LostError(reason, forged=True) from error_
+        return Outcome(value, error, kinds, detail, tuple(self._calls), observed)
 
 
 def _texts(content: Any) -> list[str]:  # noqa: ANN401
     if type(content) is not list or any(type(text) is not str for text in content):
         raise TypeError("no list of texts")
-    return content
+    return list(map(line, content[:MOST_TEXTS]))
 
 
 def _count(content: Any) -> int:  # noqa: ANN401
-    if type(content) is not int:
-        raise TypeError("no number")
+    if type(content) is not int or content < 0:
+        raise TypeError("no count")
     return content

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
+from shardwise_grading.checking.outputs import Outputs
 from shardwise_grading.checking.student import LostError, soon
-from shardwise_grading.records import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shardwise_grading.checking.limits import GradingLimits
     from shardwise_grading.checking.student import Student, WarmParent
+    from shardwise_grading.records import Output
     from shardwise_grading.student.wire import Message
 
 GRACE = 1.0  # seconds for a reply after the student's own clock should have stopped it
-STARTS = 4  # processes that one notebook may use up
-KINDS = ("stdout", "stderr", "display", "result", "error")
-MOST_OUTPUTS = 1000
+STARTS = 4  # processes that may be lost before one more hidden cell has its turn
 
 
 class Session:
@@ -38,8 +38,10 @@ class Session:
         self._limits = limits
         self._student: Student | None = None
         self._starts = 0
+        self._starts_left = STARTS
+        self._outputs = Outputs(limits.output)
         self._ran: list[str] = []
-        self._over = soon(limits.notebook_seconds)
+        self._over = math.inf  # until the first process is there: torch may have to be imported
         self.forged = ""
 
     def __enter__(self) -> Self:
@@ -81,6 +83,9 @@ class Session:
         except LostError as lost:
             self._lose(lost)
             raise
+        except BaseException:  # out of step: it may still wait for an answer
+            self.end()
+            raise
 
     def end(self) -> None:
         """End the process."""
@@ -93,6 +98,10 @@ class Session:
         """How many processes were started: one that has gone tells by a higher number."""
         return self._starts
 
+    def refill(self) -> None:
+        """Let as many processes be lost as at the start: what comes is judged for itself."""
+        self._starts_left = STARTS
+
     def revive(self) -> None:
         """Have a process that has run all cells so far.
 
@@ -104,12 +113,14 @@ class Session:
     def _alive(self) -> Student:
         if self._student:
             return self._student
-        if self._starts >= STARTS:
+        if not self._starts_left:
             raise LostError(f"was not tried again: {STARTS} processes were lost before")
         if time.monotonic() > self._over:
             raise LostError(f"took more than {self._limits.notebook_seconds:g} s in all")
         self._starts += 1
+        self._starts_left -= 1
         self._student = self._parent.student()
+        self._over = min(self._over, soon(self._limits.notebook_seconds))
         for source in tuple(self._ran):
             self._run(source)
         return self._student
@@ -126,7 +137,7 @@ class Session:
         started = time.monotonic()
         try:
             reply, _ = student.ask(request, self._until(limits.cell_seconds))
-            return read_outputs(reply.get("outputs"), limits.output), time.monotonic() - started
+            return self._outputs.read(reply.get("outputs")), time.monotonic() - started
         except LostError as lost:
             self._lose(lost)
             raise
@@ -134,27 +145,12 @@ class Session:
     def _until(self, seconds: float) -> float:
         return min(soon(seconds + GRACE), self._over + GRACE)
 
+    def accuse(self, what: str) -> str:
+        """End a process that sent what none sends by itself, and return what is said of it."""
+        self._lose(LostError(f"sent the grader {what}", forged=True))
+        return self.forged
+
     def _lose(self, lost: LostError) -> None:
         self.end()
         if lost.forged:
             self.forged = lost.reason
-
-
-def read_outputs(content: Any, most: int) -> tuple[Output, ...]:  # noqa: ANN401
-    """Believe of a list of outputs only its text, and cut that.
-
-    Raises:
-        LostError: it is no list of outputs.
-    """
-    try:
-        return tuple(_read_output(item, most) for item in content[:MOST_OUTPUTS])
-    except (TypeError, KeyError) as error:
-        raise LostError("sent the grader outputs that are none", forged=True) from error
-
-
-def _read_output(content: Any, most: int) -> Output:  # noqa: ANN401
-    kind, *texts = (content[name] for name in ("kind", "text", "png", "name", "value"))
-    if kind not in KINDS or any(type(text) is not str for text in texts):
-        raise TypeError("no output")
-    text, png, name, value = texts
-    return Output(kind, text[: 2 * most], png, name[:100], value[:300])

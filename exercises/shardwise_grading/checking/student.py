@@ -169,7 +169,7 @@ class Student:
         """
         number = next(self._ids)
         try:
-            self._channel.send(request | {"id": number}, buffers, deadline=deadline)
+            self._send(request | {"id": number}, buffers, deadline)
             while True:
                 reply, content = self._channel.receive(deadline)
                 if answering and "collective" in reply:
@@ -184,6 +184,12 @@ class Student:
             raise LostError(self._how_it_ended()) from None
         except WireError as error:
             raise LostError(f"sent the grader {error}", forged=True) from None
+
+    def _send(self, request: Message, buffers: bytes, deadline: float) -> None:
+        try:
+            self._channel.send(request, buffers, deadline=deadline)
+        except ValueError as error:
+            raise LostError(f"is too long: {error}") from error
 
     def close(self) -> None:
         """End the process, with all that it started, and wait until it is gone."""

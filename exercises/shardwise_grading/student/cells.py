@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MOST_OUTPUTS = 200
-LONGEST_PICTURE = 1 << 20  # bytes in base64
+PICTURES = 3 << 20  # characters in base64, of all pictures of a cell
 
 
 class Shown:
@@ -37,8 +37,8 @@ class Shown:
         >>> shown = Shown(most=5)
         >>> for text in ("he", "llo, ", "world"):
         ...     shown.add("stdout", text)
-        >>> shown.outputs
-        (Output(kind='stdout', text='hello\\n[cut here: more than 5 characters]\\n', ...),)
+        >>> shown.outputs[0].text
+        'hello\n[cut here: more than 5 characters]\n'
     """
 
     def __init__(self, most: int) -> None:
@@ -46,6 +46,7 @@ class Shown:
         self._most = most
         self._left = most
         self._parts: list[tuple[Output, list[str]]] = []
+        self._pictures_left = PICTURES
         self._full = False
 
     def add(self, kind: Any, text: str, **more: str) -> None:  # noqa: ANN401
@@ -54,7 +55,10 @@ class Shown:
             return
         kept = text[: self._left]
         self._left -= len(kept)
-        if len(kept) < len(text) or len(self._parts) >= MOST_OUTPUTS:
+        self._pictures_left -= len(more.get("png", ""))
+        if self._pictures_left < 0:
+            more["png"] = ""
+        if len(kept) < len(text) or self._pictures_left < 0 or len(self._parts) >= MOST_OUTPUTS:
             self._full = True
             kept += f"\n[cut here: more than {self._most} characters]\n"
         streams = ("stdout", "stderr")
@@ -96,7 +100,7 @@ class _Results(DisplayHook):
 
     def write_format_data(self, format_dict: Mapping[str, Any], md_dict: object = None) -> None:  # noqa: ARG002
         """Keep what is to be shown."""
-        _show(self.shell.shown, "result", format_dict)
+        _show(self.shell, "result", format_dict)
 
     def finish_displayhook(self) -> None:
         """Leave the stream as it is."""
@@ -105,9 +109,9 @@ class _Results(DisplayHook):
 class _Displays(DisplayPublisher):
     """Keeps what ``display`` shows."""
 
-    def publish(self, data: Mapping[str, Any], *_: object, **__: object) -> None:  # type: ignore[override]
+    def publish(self, data: Mapping[str, Any], *_: object, **__: object) -> None:
         """Keep what is to be shown."""
-        _show(self.shell.shown, "display", data)
+        _show(self.shell, "display", data)
 
     def clear_output(self, wait: bool = False) -> None:
         """Keep what was shown; a report has no screen to clear."""
@@ -155,7 +159,7 @@ def run_cell(shell: Shell, source: str, seconds: float, most: int) -> tuple[Outp
     with _streams(shown):
         try:
             with time_limit(seconds):
-                result = shell.run_cell(source, store_history=True)
+                result = shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
             failed = result.error_in_exec
             if isinstance(failed, SystemExit):
                 shown.add("error", "SystemExit", name="SystemExit", value=_text(failed))
@@ -177,14 +181,13 @@ def _streams(shown: Shown) -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def _show(shown: Shown, kind: str, data: Mapping[str, Any]) -> None:
+def _show(shell: Any, kind: str, data: Mapping[str, Any]) -> None:  # noqa: ANN401
     text = data.get("text/plain", "")
     png = data.get("image/png", "")
     if isinstance(png, bytes):
         png = base64.b64encode(png).decode("ascii")
-    if not isinstance(png, str) or len(png) > LONGEST_PICTURE:
-        png = ""
-    shown.add(kind, text if isinstance(text, str) else "", png=png)
+    text, png = (value if isinstance(value, str) else "" for value in (text, png))
+    shell.shown.add(kind, text, png=png)
 
 
 def _text(error: BaseException) -> str:

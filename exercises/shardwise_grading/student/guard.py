@@ -47,7 +47,7 @@ def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:
     ended = os.pidfd_open(student)
     reason = ""
     while not reason:
-        ready, _, _ = select.select([ended, lifeline], [], [], EVERY)
+        ready, _, _ = select.select([ended, lifeline.fileno()], [], [], EVERY)
         if ready:
             break
         reason = watch(student, limits)

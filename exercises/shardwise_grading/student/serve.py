@@ -96,7 +96,7 @@ class Server:
             raise RuntimeError("a call outside a world")
         function = self._shell.user_ns[request["name"]]
         try:
-            outcome = self._world.call(function, *decode(request["args"], buffers))
+            outcome = self._world.call(function, *decode(request["args"], buffers, layouts=True))
         except KeyboardInterrupt as error:  # the student's own: nobody else sends one
             outcome = Outcome(None, type(error).__name__, (type(error).__name__, "BaseException"))
         encoder = Encoder()

@@ -98,12 +98,14 @@ class Encoder:
         return ["T", _dtype_name(packed), list(packed.shape), content]
 
 
-def decode(value: Any, buffers: bytes = b"") -> Any:  # noqa: ANN401
+def decode(value: Any, buffers: bytes = b"", *, layouts: bool = False) -> Any:  # noqa: ANN401
     """Turn what `Encoder` made back into plain data.
 
     Args:
         value: a part of a message.
         buffers: the bytes that came with it.
+        layouts: whether tensors may come with strides; only for what is trusted, as a stride of 0
+            makes a large tensor of a small one.
 
     Raises:
         WireError: it is anything but what an `Encoder` writes.
@@ -115,22 +117,24 @@ def decode(value: Any, buffers: bytes = b"") -> Any:  # noqa: ANN401
         Traceback (most recent call last):
         shardwise_grading.student.wire.WireError: no value: ['i', 'twelve']
     """
-    return _Decoder(buffers).decode(value, 0)
+    return _Decoder(buffers, layouts).decode(value, 0)
 
 
 class _Decoder:
-    def __init__(self, buffers: bytes) -> None:
+    def __init__(self, buffers: bytes, layouts: bool) -> None:
         self._buffers = buffers
+        self._left = len(buffers)
         self._nodes = 0
         self._readers: dict[str, Callable[..., Any]] = {
             "i": _int,
             "f": _float,
             "q": lambda over, under: Fraction(_int(over), _int(under)),
-            "?": lambda name: Foreign(_exact(name, str)[:100]),
+            "?": _foreign,
             "T": self._tensor,
-            "L": self._laid_out,
             "S": _placeholder,
         }
+        if layouts:
+            self._readers["L"] = self._laid_out
 
     def decode(self, value: Any, depth: int) -> Any:  # noqa: ANN401
         self._nodes += 1
@@ -146,7 +150,7 @@ class _Decoder:
             return dict(self._pair(part, depth + 1) for part in parts)
         try:
             return self._readers[tag](*parts)
-        except (ValueError, TypeError, KeyError, RuntimeError, ZeroDivisionError) as error:
+        except (ValueError, TypeError, KeyError, RuntimeError, ArithmeticError) as error:
             raise WireError(f"no value: {str(value)[:80]}") from error
 
     def _pair(self, part: Any, depth: int) -> tuple[int | str, Any]:  # noqa: ANN401
@@ -161,6 +165,9 @@ class _Decoder:
         start, end = (_exact(number, int) for number in _exact(place, list))
         if not 0 <= start <= end <= len(self._buffers):
             raise ValueError(f"bytes {start} to {end} of {len(self._buffers)}")
+        self._left -= end - start
+        if self._left < 0:
+            raise ValueError("more bytes than there are: parts overlap")
         return bytearray(self._buffers[start:end])
 
     def _tensor(self, dtype: str, shape: list[int], place: list[int]) -> Tensor:
@@ -179,7 +186,6 @@ class _Decoder:
         requires_grad: bool,
         grad: list[Any] | None,
     ) -> Tensor:
-        # Only what checks comes this way, so strides are believed.
         flat = _flat(dtype, self._content(place))
         tensor = flat.as_strided(shape, stride, offset).requires_grad_(requires_grad)
         if grad is not None:
@@ -203,6 +209,10 @@ def _exact(value: Any, kind: type) -> Any:  # noqa: ANN401
     if type(value) is not kind:
         raise TypeError(f"{value!r} is no {kind.__name__}")
     return value
+
+
+def _foreign(name: Any) -> Foreign:  # noqa: ANN401
+    return Foreign("".join(filter(str.isprintable, _exact(name, str)[:100])))
 
 
 def _int(text: Any) -> int:  # noqa: ANN401

@@ -61,7 +61,7 @@ def warm_up() -> Shell:
     torch.set_num_threads(1)  # a pool of threads would not survive a fork
     weight = torch.ones(2, 2, requires_grad=True)
     with ProductRows():
-        (weight @ weight).sum().backward()
+        (weight @ weight).sum().backward()  # type: ignore[no-untyped-call]
     torch.func.vmap(torch.func.grad(lambda x: (x * x).sum()))(torch.ones(2, 2))
     shell = make_shell()
     run_cell(shell, "'warm'\n", 10, 100)

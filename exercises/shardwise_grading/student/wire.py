@@ -44,10 +44,13 @@ class Channel:
         end: a connected Unix stream socket; this closes it.
 
     Example:
+        >>> import socket
         >>> here, there = map(Channel, socket.socketpair())
         >>> here.send({"do": "greet"}, b"hello")
         >>> there.receive()
         ({'do': 'greet'}, b'hello')
+        >>> here.close(), there.close()
+        (None, None)
     """
 
     def __init__(self, end: socket.socket) -> None:
