@@ -1,0 +1,115 @@
+"""All attacks by family, and the few of each that every test run tries."""
+
+from __future__ import annotations
+
+from exercises.attacks import (
+    bombs,
+    daemons,
+    damage,
+    exits,
+    files,
+    forgery,
+    liars,
+    loops,
+    network,
+    output,
+    patches,
+    probing,
+    shadowing,
+)
+
+ALL = {
+    module.__name__.rpartition(".")[2]: module.ATTACKS
+    for module in (
+        bombs,
+        daemons,
+        damage,
+        exits,
+        files,
+        forgery,
+        liars,
+        loops,
+        network,
+        output,
+        patches,
+        probing,
+        shadowing,
+    )
+}
+
+OFTEN = {
+    "bombs": """
+        eight-gigabytes-at-once memory-in-many-processes fork-bomb thread-bomb huge-list-returned
+        tensor-of-a-terabyte-in-one-number terabyte-through-the-all-reduce
+        """,
+    "daemons": """
+        double-forked-daemon daemon-that-ignores-signals child-answers-as-well
+        program-in-the-background
+        """,
+    "damage": """
+        every-cell-twice answer-deleted tests-deleted all-in-one-cell answers-renamed
+        answers-retyped-as-text tests-give-all-points tags-that-skip metadata-gone ids-gone format-3
+        truncated empty-file utf-16 cells-that-are-none syntax-error-in-own-cell a-million-signs
+        hundred-megabytes deeply-nested-file deeply-nested-metadata keys-twice not-handed-in
+        """,
+    "exits": """
+        sys-exit-in-every-call own-base-exception-in-every-call os-exit-in-a-cell
+        os-exit-in-every-call segfault-in-a-cell kill-the-process-group kill-everybody
+        exec-of-another-program
+        """,
+    "files": """
+        reads-the-course-folder reads-the-hidden-checks writes-into-the-course
+        writes-into-the-environment links-to-the-course searches-its-own-memory traces-its-parent
+        descriptors-that-were-left-open mounts-and-namespaces programs-with-more-rights
+        """,
+    "forgery": """
+        claims-ten-points float-beyond-all-floats layout-of-a-tebibyte
+        same-bytes-a-hundred-thousand-times nested-a-million-deep error-of-ten-megabytes
+        head-of-four-gigabytes answers-twice answers-after-the-time
+        collective-of-fifty-thousand-devices found-is-no-value cell-with-gigabytes-of-outputs
+        garbage-on-every-descriptor
+        """,
+    "liars": """
+        equals-everything float-that-lies metaclass-with-another-mro
+        tensors-of-a-subclass-in-a-list list-of-nan-tensors reduce-that-runs-code
+        solution-is-no-function callable-that-loops-when-asked
+        """,
+    "loops": """
+        loop-in-a-cell call-that-catches-everything sleep-with-signals-blocked
+        loop-in-what-is-returned one-matmul-that-takes-minutes
+        """,
+    "network": "tcp-to-this-machine abstract-unix-socket unix-socket-by-path",
+    "output": """
+        gigabyte-in-one-line gigabyte-by-os-write half-characters huge-traceback
+        displays-without-end stdout-is-none first-ten-descriptors-closed markup
+        """,
+    "patches": """
+        torch-comparisons-say-yes builtins-replaced shell-runs-nothing asserts-stripped
+        display-hook-forges-scores observer-says-all-is-well lockdown-replaced
+        text-of-the-library-copied all-reduce-called-and-not-used frames-walked
+        """,
+    "probing": "answers-only-what-is-visible other-code-on-the-second-run prints-the-environment",
+    "shadowing": "modules-in-the-working-folder sitecustomize-and-pth fake-modules",
+}
+
+
+def often(*families):
+    """The attacks of some families that every test run tries, each on one exercise."""
+    cases = []
+    for family in families:
+        names = OFTEN[family].split()
+        chosen = {attack.name: attack for attack in ALL[family]}
+        for turn, name in enumerate(names):
+            attack = chosen[name]
+            cases.append((family, attack, attack.exercises[turn % len(attack.exercises)]))
+    return cases
+
+
+def every():
+    """Every attack on every exercise where it makes sense."""
+    return [
+        (family, attack, number)
+        for family, attacks in ALL.items()
+        for attack in attacks
+        for number in attack.exercises
+    ]

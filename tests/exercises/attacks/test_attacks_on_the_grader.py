@@ -1,0 +1,16 @@
+"""A few of each kind that lie to the grader, read its files, or break the notebook."""
+
+from __future__ import annotations
+
+import pytest
+from exercises.attacks import families, verdict
+
+CASES = families.often("damage", "files", "forgery", "liars", "patches", "probing", "shadowing")
+
+
+@pytest.mark.parametrize(
+    ("attack", "number"),
+    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in CASES],
+)
+def test_earns_only_what_is_solved(seen, protection, attack, number):
+    assert verdict.amiss(attack, number, seen(attack, number), protection) == []

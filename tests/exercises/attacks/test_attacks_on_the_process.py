@@ -1,0 +1,16 @@
+"""A few of each kind that take the process, its time, its space or its streams."""
+
+from __future__ import annotations
+
+import pytest
+from exercises.attacks import families, verdict
+
+CASES = families.often("bombs", "daemons", "exits", "loops", "network", "output")
+
+
+@pytest.mark.parametrize(
+    ("attack", "number"),
+    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in CASES],
+)
+def test_costs_only_the_attacker(seen, protection, attack, number):
+    assert verdict.amiss(attack, number, seen(attack, number), protection) == []

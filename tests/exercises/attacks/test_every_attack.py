@@ -1,0 +1,16 @@
+"""Every attack on every exercise where it makes sense."""
+
+from __future__ import annotations
+
+import pytest
+from exercises.attacks import families, verdict
+
+pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("attack", "number"),
+    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in families.every()],
+)
+def test_ends_as_it_must(seen, protection, attack, number):
+    assert verdict.amiss(attack, number, seen(attack, number), protection) == []
