@@ -85,8 +85,9 @@ solve: release ## Open the exercises in JupyterLab, from copies in work/
 	cp -n exercises/release/distributed-training/*.ipynb work/
 	.venv/bin/jupyter lab work $(LAB)
 
-release: .venv/.installed ## Make the notebooks for students, in exercises/release/
-	cd exercises && ../.venv/bin/nbgrader generate_assignment distributed-training --force
+release: setup ## Make the folder for students in exercises/release/, and the book's downloads
+	$(PY) -m shardwise_grading.release
+	cp exercises/release/distributed-training/*.ipynb chapter/exercises/
 
 grade: .venv/.installed ## Grade the sample class and print the table
 	$(PY) -m shardwise_grading sample
