@@ -202,7 +202,7 @@ SETTINGS_MISTAKES = {
         ("book:\n", "book:\n  sidebar: true\n"),
         6,
         "unknown setting 'book.sidebar'",
-        "one of author, chapters",
+        "one of appendices, author, chapters",
     ),
     "wrong value": (
         ("mathml", "katex"),

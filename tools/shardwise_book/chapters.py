@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -123,10 +125,13 @@ def _convert(
     references = next((c.file for c in chapters if _has_references(c)), None)
     cited = cited_keys(keys, composed)
     book = Book(config, own_classes(config), keys, cited, references, form)
-    numbers: list[str | None] = []
-    for chapter in chapters:
-        count = sum(number is not None for number in numbers)
-        numbers.append(str(count + 1) if chapter.numbered else None)
+    count, letters = itertools.count(1), iter(ascii_uppercase)
+    numbers = [
+        (next(letters) if chapter.file in config.appendices else str(next(count)))
+        if chapter.numbered
+        else None
+        for chapter in chapters
+    ]
     work = zip(chapters, composed, numbers, strict=True)
     converted = each("converting it", config.chapters, work, lambda item: convert(book, *item))
     return converted, references

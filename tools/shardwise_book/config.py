@@ -31,6 +31,7 @@ SCHEMA: Schema = {
         "description": text,
         "repo-url": text,
         "chapters": paths,
+        "appendices": paths,
     },
     "bibliography": texts,
     "link-citations": one_of(True),
@@ -61,6 +62,7 @@ REQUIRED = {
 # Settings that name files.
 FILES = (
     "book.chapters",
+    "book.appendices",
     "bibliography",
     "format.html.css",
     "format.html.include-in-header",
@@ -76,7 +78,10 @@ UNSAFE = re.compile(r"[^\w\-./ ]")
 
 @dataclass(frozen=True)
 class Config:
-    """What `_quarto.yml` says; paths are relative to `root`, with forward slashes."""
+    """What `_quarto.yml` says; paths are relative to `root`, with forward slashes.
+
+    `chapters` are all pages in their order, and those in `appendices` are the last of them.
+    """
 
     root: Path
     title: str
@@ -86,6 +91,7 @@ class Config:
     repo: str | None
     output: str
     chapters: list[str]
+    appendices: list[str]
     bibliography: list[str]
     css: list[str]
     head: list[str]
@@ -122,7 +128,8 @@ def load(root: Path) -> Config:
         description=get("book.description"),
         repo=get("book.repo-url"),
         output=get("project.output-dir", "_book"),
-        chapters=settings.values["book.chapters"],
+        chapters=[*settings.values["book.chapters"], *get("book.appendices", [])],
+        appendices=get("book.appendices", []),
         bibliography=get("bibliography", []),
         css=get("format.html.css", []),
         head=get("format.html.include-in-header", []),
@@ -145,14 +152,20 @@ def _chapter_problems(settings: Settings) -> Iterator[Problem]:
         yield Problem(FILE, line, "a book starts with index.qmd", "list index.qmd first")
     if not chapters and "book.chapters" in settings.values:
         yield Problem(FILE, line, "the book has no chapter", "list index.qmd first")
-    for name in sorted({name for name in chapters if chapters.count(name) > 1}):
-        yield Problem(FILE, line, f"'{name}' is listed twice", "list each chapter once")
-    for name in chapters:
-        if not name.endswith(".qmd"):
-            yield Problem(FILE, line, f"'{name}' is not a .qmd file", "list .qmd files only")
-        elif UNSAFE.search(name):
-            remedy = "use letters, digits, spaces and - _ . only: the name is a part of addresses"
-            yield Problem(FILE, line, f"'{name}' is no name for a page", remedy)
+    seen: set[str] = set()
+    for path in ("book.chapters", "book.appendices"):
+        for name in settings.values.get(path, []):
+            line = settings.lines[path]
+            if name in seen:
+                yield Problem(FILE, line, f"'{name}' is listed twice", "list each chapter once")
+            elif not name.endswith(".qmd"):
+                yield Problem(FILE, line, f"'{name}' is not a .qmd file", "list .qmd files only")
+            elif UNSAFE.search(name):
+                remedy = (
+                    "use letters, digits, spaces and - _ . only: the name is a part of addresses"
+                )
+                yield Problem(FILE, line, f"'{name}' is no name for a page", remedy)
+            seen.add(name)
 
 
 def _missing_files(root: Path, settings: Settings) -> Iterator[Problem]:

@@ -35,6 +35,12 @@ class Label:
     number: str | None
     file: str
 
+    @property
+    def name(self) -> str:
+        """What it is called before its number; a chapter with a letter is an appendix."""
+        appendix = self.kind == "chapter" and self.number is not None and self.number.isalpha()
+        return "Appendix" if appendix else NAMES[self.kind]
+
 
 def page_of(file: str) -> str:
     """Return the page of a chapter.
@@ -113,7 +119,7 @@ class Targets:
         def link(match: re.Match[str]) -> str:
             label = self.labels[match["id"]]
             page = "" if label.file == file else relative(page_of(label.file), page_of(file))
-            name = "" if match["bare"] else NAMES[label.kind] + "\u00a0"
+            name = "" if match["bare"] else label.name + "\u00a0"
             return f'<a href="{page}#{label.id}" class="quarto-xref">{name}{label.number}</a>'
 
         html = REFERENCE.sub(link, html)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shardwise_book.crossref import NAMES
 from shardwise_book.outputs import render_inline
 from shardwise_book.scan import DIV, INLINE, Cell, Chapter, Line
 
@@ -229,7 +228,7 @@ class _Text:
 
     def _reference(self, match: re.Match[str]) -> str:
         label = self.words.labels[match["id"]]
-        return str(label.number) if match["bare"] else f"{NAMES[label.kind]} {label.number}"
+        return str(label.number) if match["bare"] else f"{label.name} {label.number}"
 
     def _citation(self, match: re.Match[str]) -> str:
         if match["one"]:
