@@ -94,14 +94,14 @@ def memory_notebook(text: str = "", name: str = "2-stage-2-memory") -> NotebookR
 
 MARKS = {
     "2-stage-2-memory": NotebookMark(
-        score=8.0,
-        max_score=10,
         late_penalty=1.5,
         cells={
             "stage2-bytes": CellMark(
-                None, 0, comment="Nearly. Which operator rounds?\n\nHave a look at hint 3."
+                comment="Nearly. Which operator rounds?\n\nHave a look at hint 3."
             ),
-            "stage2-bytes-hidden": CellMark(6.0, 8, manual_score=5.0, extra_credit=1.0),
+            "stage2-bytes-hidden": CellMark(
+                6.0, 8, auto_score=5.0, manual_score=5.0, extra_credit=1.0
+            ),
             "partition-table-hidden": CellMark(2.0, 2),
         },
     )

@@ -129,10 +129,10 @@ def test_each_property_has_its_word_its_points_and_its_message():
 
 
 def test_an_instructors_own_marks_and_what_is_not_marked_yet_are_listed():
-    cells = {"essay": CellMark(None, 4), "task": CellMark(2.5, 3, manual_score=2.5)}
-    page = page_of(marks={"n": NotebookMark(2.5, 7, cells=cells)})
+    cells = {"essay": CellMark(None, 4, needs_manual=True), "task": CellMark(2.5, 3)}
+    page = page_of(marks={"n": NotebookMark(cells)})
     text = page.get_text(" ", strip=True)
-    assert "essay ? of 4 points your instructor has not marked this yet" in text
+    assert "essay ? of 4 points your instructor still has to look at this" in text
     assert "task 2.5 of 3 points" in text
 
 
@@ -151,7 +151,7 @@ def test_the_reason_to_look_and_the_notes_are_said():
 
 def test_hostile_text_stays_text_wherever_a_student_can_put_it():
     record = submission(HOSTILE, student="<script>alert(3)</script>\u202e")
-    marks = {"2-stage-2-memory": NotebookMark(1, 2, cells={"x": CellMark(1, 1, comment=HOSTILE)})}
+    marks = {"2-stage-2-memory": NotebookMark({"x": CellMark(1, 1, comment=HOSTILE)})}
     for name, content in feedback_pages(record, marks).items():
         text = content.decode("utf-8")
         page = BeautifulSoup(text, "html.parser")

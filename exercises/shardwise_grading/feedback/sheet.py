@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shardwise_grading.feedback.cells import Cell, cells_of, title_of
-from shardwise_grading.gradebook.marks import NotebookMark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from shardwise_grading.gradebook.marks import CellMark
+    from shardwise_grading.gradebook.marks import CellMark, NotebookMark
     from shardwise_grading.records import CellRecord, NotebookRecord
     from shardwise_grading.results import Result
 
@@ -96,16 +95,18 @@ def sheet_of(record: NotebookRecord, mark: NotebookMark | None) -> Sheet:
         record: what grading found.
         mark: what the gradebook says; it counts where both know something.
     """
-    known = mark or NotebookMark(score=record.score, max_score=record.max_score)
+    marks = mark.cells if mark else {}
     cells = tuple(cells_of(record))
     return Sheet(
         name=record.name,
         title=title_of(record),
-        total=Total(known.score, known.max_score, known.late_penalty),
+        total=Total(mark.score, mark.max_score, mark.late_penalty)
+        if mark
+        else Total(record.score, record.max_score),
         reasons=(record.problem,) if record.problem else (),
         notes=record.notes,
-        parts=tuple(_parts(record, known.cells)),
-        comments=tuple(_comments(known.cells, cells)),
+        parts=tuple(_parts(record, marks)),
+        comments=tuple(_comments(marks, cells)),
         squares=tuple(_squares(record)),
         cells=cells,
     )
@@ -119,8 +120,7 @@ def _parts(record: NotebookRecord, marks: Mapping[str, CellMark]) -> Iterable[Pa
     for name, mark in marks.items():
         if name not in names and mark.max_score > 0:  # read by an instructor, not by checks
             earned = "?" if mark.score is None else f"{mark.score:g}"
-            said = "" if mark.score is not None else "your instructor has not marked this yet"
-            yield Part(name, "", earned, f"{mark.max_score:g}", said)
+            yield Part(name, "", earned, f"{mark.max_score:g}", _said(mark))
 
 
 def _part(cell: CellRecord, mark: CellMark | None) -> Part:
@@ -137,6 +137,8 @@ def _said(mark: CellMark | None) -> str:
     if mark is None:
         return ""
     said = []
+    if mark.needs_manual:
+        said.append("your instructor still has to look at this")
     if mark.manual_score is not None:
         said.append(f"your instructor set the points to {mark.manual_score:g}")
     if mark.extra_credit:
