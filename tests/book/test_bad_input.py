@@ -241,7 +241,7 @@ SETTINGS_MISTAKES = {
         ("  type: book\n  execute-dir: project\n", "  - book\n"),
         2,
         "not a mapping",
-        "execute-dir, output-dir, type",
+        "execute-dir, output-dir, resources, type",
     ),
 }
 

@@ -371,3 +371,18 @@ def test_without_a_list_of_references_each_page_has_its_own(tmp_path: Path) -> N
     assert [str(entry["id"]) for entry in page.select("#refs .csl-entry")] == ["ref-knuth1984"]
     assert [words(h) for h in page.select("h2")] == ["References"]
     assert not book.page("two.html").select("h2, #refs")
+
+
+def test_resources_lie_where_links_expect_them_and_bring_a_build_about(tmp_path: Path) -> None:
+    book = Book(tmp_path, {"a/one.qmd": "# One {#sec-one}\n\n[A file](files/x.ipynb)\n"})
+    settings = (tmp_path / "_quarto.yml").read_text(encoding="utf-8")
+    resources = "  execute-dir: project\n  resources: [a/files/x.ipynb]\n"
+    book.write("_quarto.yml", settings.replace("  execute-dir: project\n", resources))
+    for content in ("{}", "[]"):
+        book.write("a/files/x.ipynb", content)
+        assert book.build().changed
+        assert (book.output / "a/files/x.ipynb").read_text(encoding="utf-8") == content
+    assert not book.build().changed
+    (tmp_path / "a/files/x.ipynb").unlink()
+    (found,) = book.problems()
+    assert "file 'a/files/x.ipynb' does not exist" in found.message

@@ -49,6 +49,12 @@ def copy_images(config: Config, chapters: list[Converted], into: Path) -> None:
             write_new(into, _from_root(chapter, name), content)
 
 
+def copy_resources(config: Config, into: Path) -> None:
+    """Put the files that the settings offer for download where links expect them."""
+    for name in config.resources:
+        write_new(into, name, (config.root / name).read_bytes())
+
+
 def copy_assets(config: Config, into: Path) -> tuple[list[str], list[str]]:
     """Copy what every page loads; return the addresses of stylesheets and of scripts."""
     for name in ("style.css", "page.js"):

@@ -135,7 +135,8 @@ def _unchanged(config: Config, inputs: str, stamp: Path, target: Path) -> bool:
 def _inputs(config: Config) -> str:
     """Return a digest of every file that can change a page, but images and what cells open."""
     named = (FILE, *config.chapters, *config.bibliography, *config.css, *config.head)
-    files = [config.root / name for name in (*named, *config.after_body)]
+    others = (*config.after_body, *config.resources)
+    files = [config.root / name for name in (*named, *others)]
     return digest(
         config.root, [*files, *HERE.rglob("*")], causes_key(config.root), version("shardwise")
     )

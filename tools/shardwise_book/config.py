@@ -22,6 +22,7 @@ SCHEMA: Schema = {
         "type": one_of("book"),
         "output-dir": text,
         "execute-dir": one_of("project"),
+        "resources": paths,
     },
     "lang": one_of("en"),
     "book": {
@@ -61,6 +62,7 @@ REQUIRED = {
 }
 # Settings that name files.
 FILES = (
+    "project.resources",
     "book.chapters",
     "book.appendices",
     "bibliography",
@@ -90,6 +92,7 @@ class Config:
     description: str | None
     repo: str | None
     output: str
+    resources: list[str]
     chapters: list[str]
     appendices: list[str]
     bibliography: list[str]
@@ -128,6 +131,7 @@ def load(root: Path) -> Config:
         description=get("book.description"),
         repo=get("book.repo-url"),
         output=get("project.output-dir", "_book"),
+        resources=get("project.resources", []),
         chapters=[*settings.values["book.chapters"], *get("book.appendices", [])],
         appendices=get("book.appendices", []),
         bibliography=get("bibliography", []),

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from shardwise_book.assets import copy_assets, copy_images
+from shardwise_book.assets import copy_assets, copy_images, copy_resources
 from shardwise_book.crossref import page_of, relative
 from shardwise_book.elsewhere import report, runners
 from shardwise_book.errors import faults_in
@@ -35,6 +35,7 @@ def write_pages(
     """Write all pages, and the files that they load, into an empty folder."""
     css, scripts = copy_assets(config, into)
     copy_images(config, chapters, into)
+    copy_resources(config, into)
     links = [Link(page_of(c.file), c.title_text, c.number) for c in chapters]
     head, after_body = _joined(config, config.head), _joined(config, config.after_body)
     for at, chapter in enumerate(chapters):
