@@ -87,6 +87,46 @@ def test_the_frame_of_a_cell_that_begins_has_the_size_that_it_grows_to(
     page.close()
 
 
+NOTEBOOK = """async ([module, traits]) => {
+  const source = URL.createObjectURL(new Blob([module], { type: 'text/javascript' }));
+  const { default: widget } = await import(source);
+  const heard = new Map();
+  const model = {
+    get: (trait) => traits[trait],
+    set(trait, value) { traits[trait] = value; heard.get(`change:${trait}`)?.(); },
+    on: (event, handler) => heard.set(event, handler),
+    off: (event) => heard.delete(event),
+    save_changes() {},
+  };
+  const writeText = async (text) => { window.copied = text; };
+  Object.defineProperty(navigator, 'clipboard', { value: { writeText } });
+  widget.render({ model, el: document.body });
+}"""
+
+
+def test_the_code_that_is_copied_makes_what_is_seen(browser: Browser) -> None:
+    cells = pipeline_schedule(3, 4, "1f1b", backward_cost=2, latency=0.5)
+    widget = PipelineSchedule.from_schedule(cells, step=4)
+    page = browser.new_page()
+    page.evaluate(NOTEBOOK, [built("PipelineSchedule.js"), widget.book_state()])
+
+    def copied() -> PipelineSchedule:
+        page.get_by_role("button", name="Copy code").press("Enter")
+        expect(page.get_by_text("The code is copied.")).to_be_visible()
+        code = str(page.evaluate("copied"))
+        made = eval(code, {"PipelineSchedule": PipelineSchedule, "cells": cells})
+        assert isinstance(made, PipelineSchedule)
+        return made
+
+    assert copied().book_state() == widget.book_state()
+    page.get_by_role("button", name="Next step").press("Enter")
+    assert copied().book_state() == {**widget.book_state(), "step": 5}
+    page.get_by_role("radio", name="GPipe").press("Space")
+    ours = copied()
+    assert (ours.policy, ours.stages, ours.microbatches, ours.cells) == ("gpipe", 3, 4, [])
+    page.close()
+
+
 def test_a_cell_that_is_asked_points_at_what_it_needs(browser: Browser, tmp_path: Path) -> None:
     write_page(PipelineSchedule("1f1b", backward_cost=2), tmp_path / "page.html")
     page = browser.new_page()

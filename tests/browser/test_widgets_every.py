@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import Page, expect
 from visiting import THEMES, WIDTHS, violations
-from widget_pages import KINDS, Pages, figure, shown
+from widget_pages import KINDS, Pages, figure, mount_of, shown, write_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,6 +230,28 @@ def test_damage_is_said_over_the_first_frame(pages: Pages, site: Path, name: str
         assert same
         assert line.startswith("This widget doesn"), line
         assert ready is None
+
+
+FRAME = "<script>window.frame = document.querySelector('.sw-svg')</script>"
+STATE = re.compile(r'(?<=<script type="application/json">).*?(?=</script>)')
+
+
+@every
+def test_a_frame_stays_where_it_shows_the_pages_state(pages: Pages, site: Path, name: str) -> None:
+    page_text = (
+        (site / f"{name}-light.html").read_text("utf-8").replace("</figure>", f"</figure>{FRAME}")
+    )
+    trait = next(t for t in ("step", "devices", "stages") if t in KINDS[name].shown)
+    other = json.dumps({**KINDS[name]().book_state(), trait: 2})
+    write_pages(site, "other", [mount_of(KINDS[name](**{trait: 2}))])
+    for state, stays in ((None, True), (other, False)):
+        text = STATE.sub(lambda kept, state=state: state or kept[0], page_text)
+        (site / "framed-light.html").write_text(text, "utf-8")
+        page, same = pages("framed"), pages("other" if state else name)
+        expect(figure(page, name)).to_have_attribute("data-ready", "")
+        assert page.evaluate("frame === document.querySelector('.sw-svg')") is stays
+        views = [without_ids(shown(figure(one, name))) for one in (page, same)]
+        assert re.sub(r"frame\d+", "", views[0]) == re.sub(r"frame\d+", "", views[1])
 
 
 @every

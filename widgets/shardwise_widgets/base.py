@@ -45,7 +45,8 @@ def prerender(widget: str, state: dict[str, object]) -> dict[str, str]:
         state: its traits.
 
     Returns:
-        "title", "html", "svg" (an image that stands alone, in light colours) and "alt".
+        "title", "state" (JSON for a script element, as the frame's seal has it), "html", "svg" (an
+        image that stands alone, in light colours) and "alt".
 
     Raises:
         RuntimeError: if Node.js is missing, the bundle is not built, or drawing failed.
@@ -148,13 +149,11 @@ class ShardwiseWidget(anywidget.AnyWidget):
         name = type(self).__name__
         state = self.book_state()
         frame = prerender(name, state)
-        # "<" would let a text in the state end the script element.
-        data = json.dumps(state, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
         link = f'data-link="{",".join(self.linked)}" ' if self.linked else ""
         page = (
             f'<figure class="shardwise-widget" data-widget="{name}" {link}'
             f'aria-label="{html.escape(frame["title"])}">\n'
-            f'<script type="application/json">{data}</script>\n'
+            f'<script type="application/json">{frame["state"]}</script>\n'
             f'<div class="shardwise-mount">{frame["html"]}</div>\n</figure>'
         )
         return two_branches(page, frame["svg"], frame["alt"])

@@ -12,6 +12,7 @@ import { widget as TensorParallelCost } from './tensor-parallel-cost/index.js';
 import { readAddress } from './shared/address.js';
 import { share } from './shared/link.js';
 import { mount as bringToLife, widthOf } from './shared/mount.js';
+import { sealOf } from './shared/seal.js';
 
 /** @typedef {import('./shared/types.d.ts').Model} Model */
 
@@ -77,13 +78,14 @@ export function mount(figure, shared, width) {
   const widget = WIDGETS[figure.dataset.widget ?? ''];
   const root = /** @type {HTMLElement | null} */ (figure.querySelector('.sw-root'));
   if (!widget || !root) throw new Error(`there is no widget ${figure.dataset.widget}`);
-  const model = shared ?? pageModel(JSON.parse(figure.querySelector('script[type="application/json"]')?.textContent ?? ''));
-  const given = JSON.parse(figure.querySelector('.sw-given')?.textContent ?? '');
-  Object.assign(widget, Object.assign(widget.given, given));
+  const [state, given] = ['script[type="application/json"]', '.sw-given'].map((part) => figure.querySelector(part)?.textContent ?? '');
+  const model = shared ?? pageModel(JSON.parse(state));
+  Object.assign(widget, Object.assign(widget.given, JSON.parse(given)));
   lives.get(figure)?.();
   const control = new AbortController();
   const key = addressKey(figure, widget.addressKey);
-  if (shared) delete root.dataset.drawn; // the frame's state may be another
+  if (shared || root.dataset.seal !== sealOf(state + given)) delete root.dataset.drawn; // the frame's state may be another
+  delete root.dataset.seal; // and will be, once it lives
   try {
     bringToLife(widget, { model, root, signal: control.signal, addressKey: key, width });
   } catch (error) {

@@ -1,4 +1,5 @@
-// Draws a first frame: { widget, state, id } as JSON on standard input; title, markup, image and alt text out.
+// Draws a first frame: { widget, state, id } as JSON on standard input; title, state as a page holds it, markup,
+// image and alt text out.
 import style from 'drawing.css';
 import { widget as MemoryBudget } from './memory-budget/index.js';
 import * as memoryBudget from './memory-budget/words.js';
@@ -23,6 +24,7 @@ import * as tensorParallelCost from './tensor-parallel-cost/words.js';
 import { defs } from './shared/defs.js';
 import { frame } from './shared/frame.js';
 import { FRAME_WIDTH } from './shared/mount.js';
+import { sealOf } from './shared/seal.js';
 import { soundState, viewOf } from './shared/state.js';
 
 /** @type {Record<string, [import('./shared/types.d.ts').Widget<any>, import('./shared/types.d.ts').Words<any>]>} */
@@ -47,15 +49,20 @@ function standalone(svg, id) {
   return svg.replace('role="group"', 'role="img"').replace('>', ` xmlns="http://www.w3.org/2000/svg"><style>${css}</style>${defs(id)}`);
 }
 
+/** JSON for a script element, which "<" may end. @param {unknown} value */
+const embedded = (value) => JSON.stringify(value).replaceAll('<', '\\u003c');
+
 /** @param {{ widget: string, state: Record<string, unknown>, id: string }} job */
 function prerender({ widget: name, state: traits, id }) {
   const [widget, words] = WIDGETS[name];
   const state = soundState(widget, (trait) => traits[trait]);
+  const [data, given] = [embedded(traits), embedded(widget.given)];
   return {
     title: widget.title,
-    // A blank line would end a block of raw HTML for other readers of markdown, and "<" may end a script element.
-    html: `${frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link' }).text.replace(/\s*\n\s*/g, '\n')}
-<script type="application/json" class="sw-given">${JSON.stringify(widget.given).replaceAll('<', '\\u003c')}</script>`,
+    state: data,
+    // A blank line would end a block of raw HTML for other readers of markdown.
+    html: `${frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link', seal: sealOf(data + given) }).text.replace(/\s*\n\s*/g, '\n')}
+<script type="application/json" class="sw-given">${given}</script>`,
     svg: standalone(viewOf(widget, state, { id: 'frame', width: IMAGE_WIDTH }).drawing, 'frame'),
     alt: words.alt(state),
   };

@@ -49,7 +49,7 @@ export function makeAsking(drawing, line, signal) {
     line.classList.toggle('sw-hint', !mark);
     drawing.querySelector('.sw-marks')?.remove();
     for (const other of drawing.querySelectorAll('[data-key][tabindex="0"]')) other.setAttribute('tabindex', '-1');
-    const stop = mark ?? marks()[0];
+    const stop = mark ?? drawing.querySelector('[data-key]');
     stop?.setAttribute('tabindex', '0');
     stop?.setAttribute('data-lm-suppress-shortcuts', 'true'); // or JupyterLab takes the arrow keys
     if (mark) drawing.firstElementChild?.insertAdjacentHTML('beforeend', framesOf(mark, find).text);
@@ -79,7 +79,7 @@ export function makeAsking(drawing, line, signal) {
     const { activeElement } = /** @type {Document} */ (drawing.getRootNode());
     const focused = drawing.contains(activeElement) ? markOf(activeElement) : undefined;
     draw();
-    const mark = find(key);
+    const mark = key ? find(key) : undefined;
     if (!mark) key = '';
     show(mark);
     if (focused) (find(focused.dataset.key) ?? marks()[0])?.focus({ preventScroll: true });

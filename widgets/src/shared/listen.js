@@ -24,7 +24,7 @@ export function listen({ widget, root, signal, set, read }) {
     if (next !== stepper.value) change(stepper.name, next);
   };
   const speed = () => Number(/** @type {HTMLSelectElement | null} */ (root.querySelector('.sw-speed'))?.value ?? 1);
-  const player = run() && makePlayer({
+  const player = widget.controls.every(({ kind }) => kind !== 'stepper') ? undefined : makePlayer({
     root,
     signal,
     speed,

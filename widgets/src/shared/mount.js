@@ -37,6 +37,7 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
   let width = known ?? measure();
   let state = sound();
   const opened = state;
+  let intact = Math.abs(Number(root.dataset.drawn) - width) <= 1;
   /** The state of now, or the last sound one: a change is drawn at the end of the task that makes it. */
   const read = () => {
     try {
@@ -46,32 +47,40 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
     }
   };
   const problem = addressKey ? applyAddress(widget, model, addressKey) : '';
-  if (addressKey && readAddress(addressKey) !== null) delete root.dataset.drawn;
+  if (addressKey && readAddress(addressKey) !== null) {
+    state = sound();
+    intact = false;
+  }
 
   /** @type {number | undefined} */
   let shownStep;
   /** @type {string | undefined} */
   let shownPhase;
+  /** Keep in mind what is shown. @param {import('./types.d.ts').Control[]} controls */
+  const remember = (controls) => {
+    shownStep = /** @type {number | undefined} */ (stepperOf(controls)?.value);
+    shownPhase = widget.phase?.(state);
+    showControls(root, controls);
+  };
   /** Show a state as a whole, or throw and leave all as it is. @param {S} next */
   const show = (next) => {
-    const stepper = controlsOf(widget, next).find(({ kind }) => kind === 'stepper');
+    const stepper = stepperOf(controlsOf(widget, next));
     const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
     const moved = !calm && stepper?.value === Number(shownStep) + 1;
     const view = viewOf(widget, next, { width, id: root.dataset.id ?? '', ...(moved && { from: shownStep }) });
     state = next;
-    shownStep = /** @type {number | undefined} */ (stepper?.value);
-    // A frame that was drawn from this state, and as wide, stays.
-    redraw(() => Math.abs(Number(root.dataset.drawn) - width) <= 1 || (drawing.innerHTML = view.drawing));
-    delete root.dataset.drawn;
+    redraw(() => {
+      drawing.innerHTML = view.drawing;
+      drawing.style.containIntrinsicHeight = `${drawing.firstElementChild?.getAttribute('height')}px`; // see frame.js
+    });
     // Played fast, a motion has to end before the next one begins.
     const speed = actions.speed();
     if (moved && speed > 2) for (const motion of drawing.getAnimations({ subtree: true })) motion.playbackRate = speed / 2;
-    showControls(root, view.controls);
     // A sentence takes longer to hear than a step takes to play: while it plays, another part of the run and its
     // end are announced, and nothing between.
     said.setAttribute('aria-live', actions.playing() && view.phase === shownPhase ? 'off' : 'polite');
     if (said.textContent !== view.said) said.textContent = view.said;
-    shownPhase = view.phase;
+    remember(view.controls);
     table();
   };
 
@@ -109,7 +118,10 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
   const redraw = makeAsking(drawing, part('.sw-asked'), signal);
   const table = liveTable(/** @type {HTMLDetailsElement} */ (part('.sw-table')), signal, () => widget.table(state));
   const actions = listen({ widget, root, signal, set, read });
-  show(sound());
+  if (intact) {
+    redraw(() => {});
+    remember(controlsOf(widget, state)); // a browser that comes back to a page sets them as they were left
+  } else show(state);
   tell(problem);
 
   /** @type {Record<string, () => unknown>} */
@@ -150,6 +162,9 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
     for (const [trait, handler] of heard) model.off(`change:${trait}`, handler);
   });
 }
+
+/** @param {import('./types.d.ts').Control[]} controls */
+const stepperOf = (controls) => controls.find(({ kind }) => kind === 'stepper');
 
 /** Whoever opens the link shall see the widget, and not the top of the page. @param {HTMLElement} root @param {string} href */
 const linkTo = (root, href) => withPlace(href, root.closest('[id^="fig-"]')?.id);

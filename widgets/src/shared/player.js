@@ -19,6 +19,7 @@ export function makePlayer({ root, signal, speed, step, changed }) {
     if (timer === undefined) return;
     clearTimeout(timer);
     timer = undefined;
+    seen.disconnect();
     changed(false);
   };
   const wait = () => {
@@ -27,12 +28,12 @@ export function makePlayer({ root, signal, speed, step, changed }) {
   const start = () => {
     if (timer !== undefined || !step(true)) return;
     wait();
+    seen.observe(root);
     changed(true);
   };
   const seen = new IntersectionObserver((entries) => {
     if (!entries[entries.length - 1].isIntersecting) stop();
   });
-  seen.observe(root);
   // A mark that a redraw takes away gives its focus to the new one in the same task.
   const left = () => root.contains(/** @type {Document} */ (root.getRootNode()).activeElement) || stop();
   root.addEventListener(
@@ -42,9 +43,6 @@ export function makePlayer({ root, signal, speed, step, changed }) {
   );
   document.addEventListener('visibilitychange', () => document.hidden && stop(), { signal });
   window.addEventListener('blur', stop, { signal });
-  signal.addEventListener('abort', () => {
-    stop();
-    seen.disconnect();
-  });
+  signal.addEventListener('abort', stop);
   return { stop, playing: () => timer !== undefined, toggle: () => (timer === undefined ? start() : stop()) };
 }
