@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nbgrader.utils import parse_utc
 
 from shardwise_grading.gradebook.safe_files import read_regular, show_name
+from shardwise_grading.submission.read import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 128  # characters that the gradebook can hold
 LONGEST_FILE_NAME = 200  # bytes, so that an ending still fits
 MOST_ENTRIES = 1000
+MOST_LEVELS = 20  # what removes a folder calls itself for each
 MOST_SAID = 3
 TIMESTAMP = "timestamp.txt"
 
@@ -125,6 +127,9 @@ class _Found:
             self.others.append(inside)
         elif path.parent == self.folder:
             self.files[path.stem] = path
+            size = path.lstat().st_size
+            if size > MAX_BYTES:
+                self.problems.append(f"{show_name(path.name)} has {size:,} bytes")
 
     def take_timestamp(self) -> datetime | None:
         """Read when it was handed in; a file that does not say stays behind.
@@ -144,9 +149,9 @@ class _Found:
 def _entries(folder: Path, caps: Caps) -> Iterator[tuple[Path, str]]:
     """Give each file below a folder and what speaks against reading it."""
     left = MOST_ENTRIES
-    waiting = [str(folder)]
+    waiting = [(str(folder), 1)]
     while waiting:
-        here = waiting.pop()
+        here, level = waiting.pop()
         try:
             with os.scandir(here) as found:
                 entries = _first(found, left + 1)
@@ -157,8 +162,10 @@ def _entries(folder: Path, caps: Caps) -> Iterator[tuple[Path, str]]:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if any(fnmatch.fnmatch(entry.name, pattern) for pattern in caps.ignore):
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+            if entry.is_dir(follow_symlinks=False) and level <= MOST_LEVELS:
+                waiting.append((entry.path, level + 1))
+            elif entry.is_dir(follow_symlinks=False):
+                yield Path(entry.path), f"is more than {MOST_LEVELS} folders deep"
             else:
                 yield Path(entry.path), _fault(entry, caps)
         if left < 0:

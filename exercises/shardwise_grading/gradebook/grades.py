@@ -40,7 +40,8 @@ class SaveGrades:
         self.assignment, self.student = assignment, student
         when = {"timestamp": timestamp} if timestamp else {}
         gradebook.update_or_create_student(student)
-        self.submission = gradebook.update_or_create_submission(assignment, student, **when)
+        with gradebook.db.no_autoflush:  # nbgrader adds the entry only when it is complete
+            self.submission = gradebook.update_or_create_submission(assignment, student, **when)
 
     def graded(self, notebook: GradedNotebook) -> None:
         """Save what a notebook earned; manual scores, extra credit and comments stay."""

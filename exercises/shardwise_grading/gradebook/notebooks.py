@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import nbformat
-from nbgrader.preprocessors import CheckCellMetadata, IgnorePattern, LimitOutput
+from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import determine_grade, is_grade, is_solution
 
 from shardwise_grading.records import CellRecord, Step
@@ -68,7 +68,7 @@ def graded_notebook(record: NotebookRecord, template: Template, config: Config) 
             "nbformat_minor": 5,
         }
     )
-    for step in (IgnorePattern, LimitOutput, CheckCellMetadata):
+    for step in (IgnorePattern, LimitOutput):
         node, _ = step(config=config)(node, {})
     scores = {
         cell.metadata.nbgrader.grade_id: determine_grade(cell)[0]

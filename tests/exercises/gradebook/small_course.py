@@ -1,0 +1,154 @@
+"""A small course of two notebooks, and records of what grading might find in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from shardwise_grading.gradebook.course import Course
+from shardwise_grading.records import CellRecord, NotebookRecord, Output, SubmissionRecord
+from shardwise_grading.submission.read import read_script
+
+ASSIGNMENT = "arithmetic"
+CONFIG = """
+import os
+from pathlib import Path
+COURSE = Path(__file__).absolute().parent
+os.environ.setdefault("SHARDWISE_HIDDEN", str(COURSE / "hidden"))
+os.environ.setdefault("SHARDWISE_SEED", "7")
+c = get_config()
+c.CourseDirectory.root = str(COURSE)
+c.CourseDirectory.course_id = "small"
+c.ClearSolutions.code_stub = {"python": "# Your code here."}
+"""
+HIDDEN = """
+from shardwise_grading import Result
+
+LOCKED = ()
+
+
+def twice(solution, world):
+    for name, x, points in (("small", 3, 2), ("negative", -3, 1)):
+        right = solution(x) == 2 * x
+        yield Result(f"of {name} numbers", right, points, "" if right else f"f({x})")
+
+
+def half(solution, world):
+    yield Result("of even numbers", solution(4) == 2, 2)
+
+
+CHECKS = {"twice": twice, "half": half}
+"""
+RIGHT = {"1-twice": "def twice(x):\n    return 2 * x", "2-half": "def half(x):\n    return x / 2"}
+WRONG = {"1-twice": "def twice(x):\n    return abs(2 * x)", "2-half": "def half(x):\n    return x"}
+POINTS = {"1-twice": 3, "2-half": 2}
+
+
+def source_notebook(name):
+    """The instructor's notebook for one function."""
+    function, points = name[2:], POINTS[name]
+    head, body = RIGHT[name].split("\n")
+    solution = f"{head}\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION"
+    test = f"assert {function}(8) == {16 if function == 'twice' else 4}"
+    hidden = (
+        f"# {points} points: hidden checks run here.\n### BEGIN HIDDEN TESTS\n"
+        "from shardwise_grading import grade\n"
+        f'report = grade("numbers", "{function}", {function}, points={points})\nreport.score\n'
+        "### END HIDDEN TESTS"
+    )
+    cells = [
+        new_markdown_cell(f"# {function}", id="header"),
+        _cell(function, solution, solution=True),
+        _cell(f"{function}-visible", test, grade=True, points=0),
+        _cell(f"{function}-hidden", hidden, grade=True, points=points),
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def _cell(name, source, solution=False, grade=False, points=None):
+    settings = {"grade_id": name, "solution": solution, "grade": grade, "locked": not solution}
+    settings |= {"schema_version": 3, "task": False} | ({"points": points} if grade else {})
+    return new_code_cell(source, id=name, metadata={"nbgrader": settings})
+
+
+def write_course(root):
+    """Write everything that an instructor writes."""
+    (root / "source" / ASSIGNMENT).mkdir(parents=True)
+    (root / "hidden").mkdir()
+    (root / "hidden" / "numbers.py").write_text(HIDDEN)
+    (root / "nbgrader_config.py").write_text(CONFIG)
+    for name in POINTS:
+        nbformat.write(source_notebook(name), root / "source" / ASSIGNMENT / f"{name}.ipynb")
+    return root
+
+
+def hand_in(root, student, answers=RIGHT, timestamp=None, **files):
+    """Hand in the instructor's notebooks with other answers."""
+    folder = root / "submitted" / student / ASSIGNMENT
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, answer in answers.items():
+        notebook = source_notebook(name)
+        notebook.cells[1].source = answer
+        notebook.cells[3].source = notebook.cells[3].source.split("\n")[0]
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+    if timestamp:
+        (folder / "timestamp.txt").write_text(timestamp)
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def judge_notebook(script, hidden):
+    """Run a script of this course as it stands: no process of its own, no stubs."""
+    names: dict = {}
+    cells = []
+    for step in script.steps:
+        outputs, results = (), ()
+        if step.kind == "code" and step.ask:
+            results = tuple(hidden["CHECKS"][step.ask.part](names[step.ask.solution], None))
+        elif step.kind == "code":
+            try:
+                exec(step.source, names)
+            except AssertionError:
+                outputs = (Output("error", "no", name="AssertionError"),)
+        cells.append(CellRecord(step, outputs, results, ran=step.kind == "code"))
+    return NotebookRecord(script.name, tuple(cells), script.notes, script.problem)
+
+
+@dataclass
+class Small:
+    """A small course, open."""
+
+    root: Path
+    course: Course
+
+    def submission(self, student):
+        (found,) = self.course.submissions(ASSIGNMENT, [student])
+        return found
+
+    def record(self, submission):
+        """What honest grading finds in a submission."""
+        hidden: dict = {}
+        exec(self.course.hidden_sources(ASSIGNMENT)["numbers"], hidden)
+        layouts, contents = self.course.layouts(ASSIGNMENT), self.course.contents(submission)
+        notebooks = tuple(
+            judge_notebook(read_script(layout, contents[name]), hidden)
+            for name, layout in layouts.items()
+        )
+        digest = self.course.digest(submission)
+        return SubmissionRecord(submission.student, ASSIGNMENT, digest, notebooks, "none")
+
+    def grade(self, student):
+        """Grade a submission and save it."""
+        submission = self.submission(student)
+        record = self.record(submission)
+        self.course.save(record, submission)
+        return record
+
+    def graded(self, student, name):
+        path = self.root / "autograded" / student / ASSIGNMENT / f"{name}.ipynb"
+        return nbformat.read(path, as_version=4)
