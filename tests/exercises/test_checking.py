@@ -275,6 +275,19 @@ class TestForgery:
         assert record.problem
 
 
+@pytest.mark.parametrize("name", sandbox.PROTECTIONS)
+def test_every_protection_that_this_machine_has_runs_a_notebook(name):
+    if reason := sandbox.available(name):
+        pytest.skip(reason)
+    with WarmParent(name, LIMITS.sandbox) as parent:
+        for _ in range(2):
+            with Session(parent, LIMITS) as session:
+                session.run("from pathlib import Path\nPath('a').write_text('b')\nx = 1")
+                with pytest.raises(LostError):
+                    session.run("import os\nos._exit(2)")
+                assert session.run("x + 1")[0][0].text == "2"
+
+
 def test_nothing_is_left_running(protection):
     me = psutil.Process()
     before = {child.pid for child in me.children(recursive=True)}

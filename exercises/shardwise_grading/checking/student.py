@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from shardwise_grading import sandbox
+from shardwise_grading.sandbox.bubblewrap import bubblewrap_command
 from shardwise_grading.student.wire import Channel, ClosedError, Message, WireError
 
 if TYPE_CHECKING:
@@ -65,13 +67,64 @@ class WarmParent:
         self.protection = protection
         self._limits = limits
         self._readable = sandbox.readable_paths()
-        enclosed = protection == "bubblewrap"
-        prefix = sandbox.bubblewrap_command(self._readable, limits) if enclosed else []
-        self._inner = "none" if enclosed else protection
+        self._process: subprocess.Popen[bytes] | None = None
+        self._start()
+
+    def student(self) -> Student:
+        """Fork a student.
+
+        Raises:
+            RuntimeError: the warm parent could not start, or is gone.
+        """
+        self._start()
+        self._wait()
+        channel, its_channel = socket.socketpair()
+        lifeline, its_lifeline = socket.socketpair()
+        order = {
+            "protection": self.protection,
+            "limits": asdict(self._limits),
+            "readable": list(map(str, self._readable)),
+        }
+        with its_channel, its_lifeline:
+            ends = [its_channel.fileno(), its_lifeline.fileno()]
+            try:
+                socket.send_fds(self._control, [json.dumps(order).encode()], ends)
+            except OSError as error:
+                raise RuntimeError(f"the warm parent is gone: {error}") from error
+        # What bubblewrap encloses is the warm parent, so no two students may have the same one.
+        shared = self.protection != "bubblewrap"
+        return Student(Channel(channel), lifeline, None if shared else self.close)
+
+    def close(self) -> None:
+        """End the process; students end with it."""
+        if self._process is None:
+            return
+        self._control.close()
+        try:
+            self._process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
+        prefix = []
+        if self.protection == "bubblewrap":
+            prefix = bubblewrap_command(self._readable, self._limits)
         self._control, other = socket.socketpair()
+        path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
         with other:
             program = [sys.executable, "-m", "shardwise_grading.student.warm", str(other.fileno())]
-            path = os.pathsep.join([os.path.dirname(sys.executable), "/usr/bin", "/bin"])  # noqa: PTH120
             self._process = subprocess.Popen(
                 [*prefix, *program],
                 pass_fds=[other.fileno()],
@@ -83,53 +136,15 @@ class WarmParent:
             )
         self._ready = False
 
-    def student(self) -> Student:
-        """Fork a student.
-
-        Raises:
-            RuntimeError: the warm parent could not start, or is gone.
-        """
-        self._wait()
-        channel, its_channel = socket.socketpair()
-        lifeline, its_lifeline = socket.socketpair()
-        order = {
-            "protection": self._inner,
-            "limits": asdict(self._limits),
-            "readable": list(map(str, self._readable)),
-        }
-        with its_channel, its_lifeline:
-            ends = [its_channel.fileno(), its_lifeline.fileno()]
-            try:
-                socket.send_fds(self._control, [json.dumps(order).encode()], ends)
-            except OSError as error:
-                raise RuntimeError(f"the warm parent is gone: {error}") from error
-        return Student(Channel(channel), lifeline)
-
-    def close(self) -> None:
-        """End the process; students end with it."""
-        self._control.close()
-        try:
-            self._process.wait(ENDING)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def __enter__(self) -> Self:
-        """Return it."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        self.close()
-
     def _wait(self) -> None:
         if self._ready:
             return
         self._control.settimeout(STARTING)
         if self._control.recv(16) != b"ready":
+            self.close()
             raise RuntimeError(
-                f"the warm parent ended with status {self._process.wait(ENDING)} before it was "
-                "ready; run 'python -m shardwise_grading.student.warm 0' to see why"
+                "the warm parent ended before it was ready; "
+                "run 'python -m shardwise_grading.student.warm 0' to see why"
             )
         self._control.settimeout(None)
         self._ready = True
@@ -141,10 +156,14 @@ class Student:
     Args:
         channel: where it is asked and answers.
         lifeline: closing it ends the process; it says there how it ended.
+        at_end: called when the process is gone.
     """
 
-    def __init__(self, channel: Channel, lifeline: socket.socket) -> None:
+    def __init__(
+        self, channel: Channel, lifeline: socket.socket, at_end: Callable[[], None] | None = None
+    ) -> None:
         """Take over both connections."""
+        self._at_end = at_end
         self._channel = channel
         self._lifeline = lifeline
         self._ids = itertools.count()
@@ -202,6 +221,8 @@ class Student:
         except OSError:
             pass
         self._lifeline.close()
+        if self._at_end:
+            self._at_end()
 
     def __enter__(self) -> Self:
         """Return it."""

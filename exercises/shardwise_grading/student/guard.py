@@ -7,6 +7,8 @@ import json
 import os
 import select
 import signal
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from shardwise_grading.sandbox import watch
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
 
     from shardwise_grading.sandbox import Limits
 
@@ -31,6 +34,20 @@ def close_others(*kept: int) -> None:
         os.closerange(start, number)
         start = number + 1
     os.closerange(start, highest + 1)
+
+
+@contextlib.contextmanager
+def scratch(*, needed: bool) -> Iterator[Path | None]:
+    """Make a folder that one student may write to, and remove it with whatever is in it."""
+    if not needed:
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="shardwise-student-"))
+    try:
+        yield folder
+    finally:
+        # A tree may be nested deeper than Python can follow.
+        subprocess.run(["rm", "-rf", "--", folder], check=False)
 
 
 def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:

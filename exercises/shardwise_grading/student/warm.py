@@ -80,22 +80,29 @@ def _guard(
 ) -> None:
     """Keep one student in a sandbox until it ends, the lifeline closes, or a limit is reached."""
     from shardwise_grading.sandbox import Limits, die_with, enter  # noqa: PLC0415
-    from shardwise_grading.student.guard import close_others, guard  # noqa: PLC0415
+    from shardwise_grading.sandbox.bubblewrap import settle  # noqa: PLC0415
+    from shardwise_grading.student.guard import close_others, guard, scratch  # noqa: PLC0415
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     die_with(parent)
     close_others(channel.fileno(), lifeline.fileno())
     limits = Limits(**order["limits"])
     readable = [Path(path) for path in order["readable"]]
-    try:
-        student = enter(order["protection"], limits, readable, keep=[channel.fileno()])
-    except Exception as error:  # noqa: BLE001
-        lifeline.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
-        return
-    if student == 0:
-        _serve(channel, shell)
-    channel.close()
-    guard(student, limits, lifeline)
+    protection = order["protection"]
+    wrapped = protection == "bubblewrap"  # then this process is inside already
+    with scratch(needed=protection != "namespaces") as folder:
+        try:
+            inside = "none" if wrapped else protection
+            student = enter(inside, limits, readable, folder, keep=[channel.fileno()])
+        except Exception as error:  # noqa: BLE001
+            lifeline.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+            return
+        if student == 0:
+            if wrapped:
+                settle(readable, limits)
+            _serve(channel, shell)
+        channel.close()
+        guard(student, limits, lifeline)
 
 
 def _serve(channel: socket.socket, shell: Shell) -> None:
