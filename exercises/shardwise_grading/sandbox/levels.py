@@ -72,7 +72,6 @@ def _in_namespaces(room: Room, uid: int | None) -> list[int]:
     namespaces.enclose(room.readable, room.limits.disk, uid)
     folders = [os.open(name, os.O_RDONLY | os.O_DIRECTORY) for name in ("/proc", *SCRATCH)]
     _settle(room, uid)
-    privileges.set_dumpable(True)
     # Two more walls around the first; a kernel without them doesn't take the first away.
     if landlock.version():
         landlock.restrict([*room.readable, Path("/proc"), Path("/etc")], _writable(*SCRATCH))
@@ -109,6 +108,7 @@ def _settle(room: Room, uid: int | None) -> None:
             os.chown(room.scratch, uid, uid)
         privileges.become(uid)
     privileges.drop_capabilities()
+    privileges.set_dumpable()
     limit_resources(room.limits)
     privileges.die_with_guard()
 

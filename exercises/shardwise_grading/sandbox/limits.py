@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields
 
 MIB = 2**20
 
+# In each scratch folder; every file takes memory of the kernel.
+MOST_FILES = 2048
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

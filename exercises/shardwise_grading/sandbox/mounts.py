@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardwise_grading.sandbox.libc import call
+from shardwise_grading.sandbox.limits import MOST_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +25,6 @@ KEPT_FLAGS = os.ST_RDONLY | os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NO
 DEVICES = ("null", "full", "random", "urandom")
 STAGES = ("/mnt", "/media", "/srv", "/sys", "/opt", "/home", "/tmp")  # noqa: S108
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108
-FILES_IN_SCRATCH = 4096
 
 
 def change_root(readable: Sequence[Path], disk: int, owner: tuple[int, int]) -> None:
@@ -41,19 +41,19 @@ def change_root(readable: Sequence[Path], disk: int, owner: tuple[int, int]) -> 
     # From here on nothing that is mounted is seen outside.
     call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     stage = _stage(readable)
-    _tmpfs(stage, f"mode=755,size={2**20},nr_inodes={FILES_IN_SCRATCH}", MS_NOSUID | MS_NODEV)
+    _tmpfs(stage, f"mode=755,size={2**20},nr_inodes={MOST_FILES}", MS_NOSUID | MS_NODEV)
     (stage / "proc").mkdir()
     call("mount", b"proc", bytes(stage / "proc"), b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
     for folder in SCRATCH:
         place = Path(f"{stage}{folder}")
         place.mkdir(parents=True)
-        options = f"mode=700,size={disk},nr_inodes={FILES_IN_SCRATCH}"
+        options = f"mode=700,size={disk},nr_inodes={MOST_FILES}"
         _tmpfs(place, f"{options},uid={owner[0]},gid={owner[1]}", MS_NOSUID | MS_NODEV)
     for name in DEVICES:
         _bind(Path("/dev", name), stage, MS_RDONLY | MS_NOSUID | MS_NOEXEC)
     for path in outermost(readable):
         _bind(path, stage, MS_RDONLY | MS_NOSUID | MS_NODEV)
-    for path in readable:
+    for path in filter(os.path.exists, readable):
         _copy_links(path, stage)
     _write_names(stage, owner)
     _set_flags(stage, MS_RDONLY | MS_NOSUID | MS_NODEV, recursive=False)
@@ -135,8 +135,8 @@ def _write_names(stage: Path, owner: tuple[int, int]) -> None:
     uid, gid = owner
     folder = stage / "etc"
     folder.mkdir(exist_ok=True)
-    (folder / "passwd").write_text(f"student:x:{uid}:{gid}::/tmp:/bin/sh\n", encoding="ascii")
-    (folder / "group").write_text(f"student:x:{gid}:\n", encoding="ascii")
+    (folder / "passwd").write_text(f"student:x:{uid}:{gid}::/tmp:/bin/sh\n", encoding="utf-8")
+    (folder / "group").write_text(f"student:x:{gid}:\n", encoding="utf-8")
 
 
 def _pivot(stage: Path) -> None:

@@ -37,11 +37,11 @@ def prepare() -> int | None:
             call("unshare", NEW_PIDS)
             return privileges.unused_uid()
     uid, gid = os.getuid(), os.getgid()
-    privileges.set_dumpable(True)  # else the maps belong to root
+    privileges.set_dumpable()  # else the maps belong to root
     call("unshare", NEW_USERS | NEW_PIDS)
-    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="ascii")
-    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
+    Path("/proc/self/setgroups").write_text("deny", encoding="utf-8")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="utf-8")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="utf-8")
     return None
 
 

@@ -47,7 +47,7 @@ def die_with_guard() -> None:
 def unused_uid() -> int:
     """Return the id of a user who owns no other process, as far as this system has one."""
     own = FIRST_UID + os.getpid()
-    lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+    lines = Path("/proc/self/uid_map").read_text(encoding="utf-8").splitlines()
     ranges = [[int(number) for number in line.split()] for line in lines]
     # A container that maps few ids has no such user.
     return own if any(first <= own < first + count for first, _, count in ranges) else NOBODY
@@ -75,9 +75,6 @@ def drop_capabilities() -> None:
     call("capset", (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)())
 
 
-def set_dumpable(value: bool) -> None:
-    """Say whether processes of the same user may look into this one.
-
-    The kernel says no after a change of user, and then a process can't open its own /proc/self.
-    """
-    call("prctl", PR_SET_DUMPABLE, int(value), 0, 0, 0)
+def set_dumpable() -> None:
+    """Let this process look into its own /proc folder; after a change of user it may not."""
+    call("prctl", PR_SET_DUMPABLE, 1, 0, 0, 0)

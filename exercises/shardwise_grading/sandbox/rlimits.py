@@ -37,7 +37,7 @@ def limit_resources(limits: Limits) -> None:
     }
     size = Path("/proc/self/statm")
     if size.exists():
-        pages = int(size.read_text(encoding="ascii").split()[0])
+        pages = int(size.read_text(encoding="utf-8").split()[0])
         values["AS"] = pages * resource.getpagesize() + 2 * limits.memory
     for name, value in values.items():
         kind = getattr(resource, f"RLIMIT_{name}", None)

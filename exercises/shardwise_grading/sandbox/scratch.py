@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from shardwise_grading.sandbox.limits import in_words
+from shardwise_grading.sandbox.limits import MOST_FILES, in_words
 
-MOST_FILES = 4096
 BLOCK = 512
 
 

@@ -1,0 +1,196 @@
+"""A process with one thread that forks a guard and a student for every attack it is sent.
+
+As a program it reads requests from stdin and answers on stdout, a JSON line each. It has limits of
+its own, so that a hole in the sandbox does not harm the machine.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+NOBODY = 65534
+
+# What is imported before the sandbox closes; an attack as another user finds no more than this.
+PRELUDE = """
+import asyncio, contextlib, ctypes, errno, fcntl, getpass, itertools, json, mmap, multiprocessing
+import multiprocessing.pool, os, pwd, resource, select, shutil, signal, socket, subprocess, sys
+import tempfile, threading, time, urllib.request
+from pathlib import Path
+
+def tried(function, *arguments, **named):
+    try:
+        return f"did: {function(*arguments, **named)!r}"
+    except BaseException as error:
+        return type(error).__name__
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+def errno_of(name, *arguments):
+    ctypes.set_errno(0)
+    result = getattr(libc, name)(*[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments])
+    return errno.errorcode[ctypes.get_errno()] if result == -1 else "did"
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of an attack.
+
+    `value` is what it returned, `error` what it raised; `reason` is what the guard stopped it for;
+    `status` is the exit code of its process; `left` are processes of the student still alive.
+    """
+
+    value: object
+    error: str
+    reason: str
+    status: int
+    seconds: float
+    left: list[int]
+
+
+class Nursery:
+    """The program below, as this user or another, and a way to send it attacks."""
+
+    def __init__(self, *, as_nobody: bool) -> None:
+        arguments = [sys.executable, "-u", __file__, *(["nobody"] if as_nobody else [])]
+        self.process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "SECRET_OF_THE_INSTRUCTOR": "s3cret", "LANG": "C.UTF-8"},
+        )
+
+    def run(self, attack, *arguments, protection="namespaces", seconds=10.0, **limits) -> Answer:
+        """Run a function, whose source alone is sent, in a student's process."""
+        source = textwrap.dedent(inspect.getsource(attack))
+        call = f"{attack.__name__}(*{arguments!r})"
+        request = {"source": source, "call": call, "protection": protection, "seconds": seconds}
+        self.process.stdin.write(json.dumps(request | {"limits": limits}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, f"the nursery died of {attack.__name__}"
+        return Answer(**json.loads(line))
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(timeout=20)
+
+
+def main() -> None:
+    import resource
+
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
+    resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    space: dict[str, object] = {}
+    exec(PRELUDE, space)
+    from shardwise_grading.sandbox import privileges, readable_paths
+
+    readable = readable_paths()
+    if sys.argv[1:] == ["nobody"]:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        privileges.set_dumpable()  # as a process of that user is
+    parent = os.getpid()
+    for line in sys.stdin:
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(ours)
+            try:
+                answer = guard(json.loads(line), readable, space, parent)
+                os.write(theirs, json.dumps(answer).encode())
+            except BaseException as error:
+                os.write(2, f"guard: {error!r}\n".encode())
+            os._exit(0)
+        os.close(theirs)
+        with open(ours, "rb") as pipe:
+            answer = pipe.read()
+        os.waitpid(child, 0)
+        for scratch in Path(tempfile.gettempdir()).glob(f"scratch-{child}-*"):
+            shutil.rmtree(scratch)
+        print(answer.decode(), flush=True)
+
+
+def guard(request: dict, readable: list[Path], space: dict, parent: int) -> dict:
+    from shardwise_grading.sandbox import Limits, ProtectionError, die_with, enter, watch
+
+    die_with(parent)
+    small = {"memory": 96 * 2**20, "processes": 12, "cpu_seconds": 20, "disk": 4 * 2**20}
+    limits = Limits(**(small | request["limits"]))
+    begin = time.monotonic()
+    result, give = os.pipe()
+    scratch = Path(tempfile.mkdtemp(prefix=f"scratch-{os.getpid()}-"))
+    try:
+        student = enter(request["protection"], limits, readable, scratch, keep=(2, give))
+    except ProtectionError as error:
+        return dict(value=None, error=str(error), reason="", status=0, seconds=0, left=[])
+    if student == 0:
+        os.write(give, run(request, space))
+        os._exit(0)
+    os.close(give)
+    reason, status, content = "", 0, b""
+    while time.monotonic() - begin < request["seconds"]:
+        if select.select([result], [], [], 0.02)[0]:
+            piece = os.read(result, 65536)
+            content += piece
+            if not piece or content.endswith(b"\n"):
+                break
+        reason = watch(student, limits)
+        if reason or os.waitid(os.P_PID, student, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            break
+    else:
+        reason = "time is over"
+    seconds = time.monotonic() - begin
+    owners = _owned(student)
+    os.kill(student, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(student, 0)[1])
+    left = [one for one in owners if Path(f"/proc/{one}").exists()]
+    value = json.loads(content) if content.endswith(b"\n") else {"value": None, "error": ""}
+    return value | {"reason": reason, "status": status, "seconds": seconds, "left": left}
+
+
+def _owned(student: int) -> list[int]:
+    """Host ids of all processes in the student's PID namespace."""
+    home = os.stat(f"/proc/{student}/ns/pid").st_ino if os.path.exists(f"/proc/{student}") else 0
+    mine = os.stat("/proc/self/ns/pid").st_ino
+    if home == mine:
+        return [student]
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdecimal() and os.stat(f"/proc/{name}/ns/pid").st_ino == home:
+                found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def run(request: dict, space: dict) -> bytes:
+    try:
+        exec(request["source"], space)
+        value = {"value": eval(request["call"], space), "error": ""}
+        return json.dumps(value).encode() + b"\n"
+    except BaseException as error:
+        return json.dumps({"value": None, "error": f"{type(error).__name__}: {error}"}).encode() + b"\n"
+
+
+if __name__ == "__main__":
+    main()

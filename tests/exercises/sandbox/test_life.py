@@ -1,0 +1,118 @@
+"""Nothing of a student outlives its guard, or the process that the guard was forked from."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+# A warm parent, its guard, a student and two daemons of it; then the guard's id on stdout.
+FAMILY = """
+import os, signal, sys, tempfile, time
+from pathlib import Path
+from shardwise_grading.sandbox import Limits, die_with, enter
+from shardwise_grading.sandbox.readable import readable_paths
+protection, user, when = sys.argv[2:]
+readable = readable_paths()
+if user == "nobody":
+    os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+warm, scratch = os.getpid(), Path(sys.argv[1])
+guard = os.fork()
+if guard == 0:
+    die_with(warm)
+    if when == "early":
+        print(os.getpid(), flush=True)
+    student = enter(protection, Limits(), readable, scratch, keep=())
+    if student == 0:
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+        if protection == "namespaces":
+            for _ in range(2):
+                if os.fork() == 0:
+                    os.setsid()
+                    break
+        time.sleep(30)
+    print(os.getpid(), flush=True)
+    signal.pause()
+os.waitpid(guard, 0)
+time.sleep(10)
+"""
+
+
+def alive(token: str) -> list[int]:
+    """Ids of processes that were forked from the family's program."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                lines = (folder / "cmdline").read_bytes()
+                state = (folder / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            except OSError:
+                continue
+            if token.encode() in lines and state != b"Z":
+                found.append(int(folder.name))
+    return found
+
+
+def wait_until_gone(token: str, left: list[int]) -> list[int]:
+    for _ in range(100):
+        if alive(token) == left:
+            break
+        time.sleep(0.03)
+    return alive(token)
+
+
+def start(token: str, protection: str, user: str, when: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", FAMILY, token, protection, user, when],
+        stdout=subprocess.PIPE,
+    )
+
+
+@pytest.fixture
+def token(tmp_path):
+    # Others must be able to come here when the student is another user.
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    tmp_path.chmod(0o777)
+    yield str(tmp_path)
+    for process in alive(str(tmp_path)):
+        os.kill(process, signal.SIGKILL)
+
+
+CASES = [("namespaces", "own"), ("namespaces", "nobody"), ("landlock", "own"), ("none", "own")]
+
+
+@pytest.mark.parametrize(("protection", "user"), CASES)
+class TestEverybodyEnds:
+    def test_with_the_guard(self, token, protection, user):
+        with start(token, protection, user, "late") as family:
+            guard = int(family.stdout.readline())
+            assert len(alive(token)) == (5 if protection == "namespaces" else 3)
+            os.kill(guard, signal.SIGKILL)
+            assert wait_until_gone(token, [family.pid]) == [family.pid]
+            family.kill()
+
+    def test_with_the_warm_parent(self, token, protection, user):
+        with start(token, protection, user, "late") as family:
+            family.stdout.readline()
+            family.kill()
+            family.wait()
+            assert wait_until_gone(token, []) == []
+
+
+@pytest.mark.parametrize("user", ["own", "nobody"])
+def test_also_when_the_guard_ends_while_it_closes_the_cage(token, user):
+    chance = random.Random(7)
+    for _ in range(6):
+        with start(token, "namespaces", user, "early") as family:
+            guard = int(family.stdout.readline())
+            time.sleep(chance.uniform(0, 0.04))
+            os.kill(guard, signal.SIGKILL)
+            assert wait_until_gone(token, [family.pid]) == [family.pid]
+            family.kill()
