@@ -25,7 +25,7 @@ Kind = Literal["shape", "name", "comment", "message", "spacing"]
 RUN, WINDOW = 6, 4
 FEWEST_TOKENS = 4  # a shorter statement, such as `return x`, says nothing
 SHORTEST_NAME = 3
-MOST_CHARACTERS = 40_000  # of one notebook
+MOST_CHARACTERS = 20_000  # of one notebook
 KEPT_NAMES = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 # Spacing that neither an editor nor a formatter leaves behind.
 _ODD = re.compile(r"[ \t]$|\S[ \t]{2,}+(?!#)|\S\t|[(\[{] | [,:)\]}]|,(?=[^\s)\]}])")

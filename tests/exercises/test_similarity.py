@@ -1,0 +1,311 @@
+"""The similarity report: copies are found, independent work is not, and no input can hurt it."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import subprocess
+import sys
+import time
+import tokenize
+from dataclasses import dataclass
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from exercises.feedback_samples import HOSTILE
+from exercises.similarity_class import (
+    EXERCISES,
+    WAYS,
+    a_class,
+    changed,
+    copy_of,
+    released,
+    solutions,
+)
+from rich.console import Console
+from support import ROOT
+
+from shardwise_grading.similarity import compare, similar, table, to_json, write_pages
+from shardwise_grading.similarity.evidence import at_least
+from shardwise_grading.similarity.features import Given, Work, features, given
+from shardwise_grading.similarity.statements import tokens
+from shardwise_grading.submission import layouts
+
+SOURCE = ROOT / "exercises" / "source" / "distributed-training"
+PLANTED = 10
+
+
+def with_copies(size, way, exercises=tuple(EXERCISES)):
+    works = a_class(size)
+    names = [f"student-{number:04}" for number in range(PLANTED)]
+    copies = {f"{name} again": copy_of(works[name], way, name, exercises) for name in names}
+    return works | copies, {(name, f"{name} again") for name in names}
+
+
+def found(works):
+    return {(pair.first, pair.second) for pair in compare("a", works, released()).pairs}
+
+
+def shape(code):
+    return {f for f in features(Work(code), Given()) if f.kind == "shape"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_copied_everything_is_found_whatever_was_changed(way):
+    works, planted = with_copies(60, way)
+    pairs = found(works)
+    assert planted <= pairs
+    assert len(pairs - planted) <= 4
+
+
+@pytest.mark.parametrize(
+    ("way", "copied", "least"),
+    [
+        ("as it is", 1, 8),
+        ("reformatted", 1, 7),
+        ("comments changed", 1, 7),
+        ("reordered", 2, 9),
+        ("renamed", 2, 8),
+        ("padded", 2, 9),
+    ],
+)
+def test_who_copied_a_part_is_found_as_a_rule(way, copied, least):
+    works, planted = with_copies(
+        60,
+        way,
+        tuple(EXERCISES)[:copied] if copied == 1 else ("3-gradient-accumulation", "4-row-parallel"),
+    )
+    assert len(planted & found(works)) >= least
+
+
+@pytest.mark.parametrize(("size", "most"), [(2, 0), (20, 2), (60, 3), (240, 6)])
+def test_independent_authors_are_left_alone(size, most):
+    """The pools of words and names are so small that some of them meet by chance."""
+    assert len(found(a_class(size))) <= most
+
+
+def test_the_known_right_solutions_of_one_form_are_no_evidence_between_many():
+    code = "def f(p):\n    return max(1, math.ceil((p - 1) * (1 - t) / t))  # the textbook's\n"
+    works = {f"s{number}": {"5-microbatches": Work(code)} for number in range(30)}
+    assert found(works) == set()
+
+
+def test_a_ring_of_four_is_found_whole():
+    works = a_class(60)
+    ring = ["student-0007", *(f"ring-{number}" for number in range(3))]
+    works |= {name: copy_of(works["student-0007"], "renamed", name) for name in ring[1:]}
+    pairs = found(works)
+    assert {frozenset(p) for p in pairs} >= {frozenset((a, b)) for a in ring for b in ring if a < b}
+
+
+def test_two_who_share_an_odd_comment_and_odd_names_are_found_in_a_tiny_class():
+    code = (
+        "def f(x):\n    # devide the sumed up thing by how menny\n    sumed = x\n    return sumed\n"
+    )
+    other = "def f(x):\n    return x\n"
+    pairs = found(
+        {"a": {"n": Work(code)}, "b": {"n": Work(code + "\n\n")}, "c": {"n": Work(other)}}
+    )
+    assert pairs == set()  # a single short function: too little to say anything
+    twice = {"n": Work(code), "m": Work(code.replace("menny", "menny of them ther are"))}
+    assert found({"a": twice, "b": twice, "c": {"n": Work(other)}}) == {("a", "b")}
+
+
+def test_the_shape_ignores_names_layout_comments_and_order():
+    code = solutions(11)["4-row-parallel"].code
+    assert shape(changed(code, 1)) == shape(code)
+    broken = code.replace(", ", ",\\\n  ").replace("    ", "\t")
+    assert shape("# why\n\n" + broken) == shape(code)
+    assert shape("x = f(a, b, c)\ny = g(a * b + c)\n") == shape("z=g(i*j+k);  w = f(i,j,\n  k,)")
+    assert shape("if a > b + c: x = f(a, b)") == shape("if a > b + c:\n    x = f(a, b)")
+    assert shape("x = a + b * a") != shape("x = a + b * b")
+
+
+def test_what_was_released_is_no_feature():
+    release = Work(
+        "def f(a, b):\n    '''Sum of two.'''\n    # 1. Add both of them.\n", "Use `total`."
+    )
+    known = given(release)
+    assert features(release, known) == {}
+    more = features(Work(release.code + "    total = a\n    mine = a + b + b\n"), known)
+    assert {f.value for f in more if f.kind != "shape"} == {"mine"}
+
+
+def test_nothing_but_the_works_decides():
+    works = a_class(20) | {"x": copy_of(a_class(1)["student-0000"], "renamed", 1)}
+    shuffled = list(works.items())
+    random.Random(1).shuffle(shuffled)
+    first = to_json(compare("a", works, released()))
+    assert to_json(compare("a", dict(shuffled), released())) == first
+    code = (
+        "import json, sys; sys.path.insert(0, 'tests')\n"
+        "from exercises.similarity_class import a_class, copy_of, released\n"
+        "from shardwise_grading.similarity import compare, to_json\n"
+        "works = a_class(20) | {'x': copy_of(a_class(1)['student-0000'], 'renamed', 1)}\n"
+        "print(json.dumps(to_json(compare('a', works, released()))))"
+    )
+    again = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert json.loads(again.stdout) == json.loads(json.dumps(first))
+
+
+def test_tokens_are_those_of_python_itself():
+    skipped = (tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT,
+               tokenize.ENDMARKER)  # fmt: skip
+    for path in sorted((ROOT / "tests" / "exercises" / "known").glob("*.py")):
+        code = path.read_text("utf-8")
+        python = tokenize.tokenize(io.BytesIO(code.encode()).readline)
+        expected = [(t.string, t.start[0]) for t in python if t.type not in skipped]
+        mine = [(t.text, t.line) for t in tokens(code) if t.kind not in ("space", "newline")]
+        assert mine == expected
+
+
+BAD = [
+    "", "\0" * 9999, "(" * 100_000, ")" * 100_000, "'''" * 33_333, '"""' + "\\" * 99_999,
+    "\\" * 9999, "'\\" * 50_000, "f'{" * 30_000, "x=" * 50_000, ";" * 100_000, "#" * 100_000,
+    "\r" * 100_000, " " * 100_000, " ," * 50_000, "\t x" * 33_333, "a\n" * 50_000,
+    "\ud800\u202e\ufffe" * 9999,
+    "9" * 100_000, "if" + ":" * 99_999, "rb" * 50_000, "lambda:" * 9999, "x  " * 33_333,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_no_text_breaks_it_or_takes_long(text):
+    assert "".join(token.text for token in tokens(text)) == text
+    start = time.process_time()
+    works = {name: {"n": Work(text, text)} for name in "ab"} | {"c": {"n": Work("x = 1", "")}}
+    compare("a", works, {"n": Work(text[:100])})
+    assert time.process_time() - start < 2
+
+
+def test_random_bytes_are_read_as_something():
+    draw = random.Random(5)
+    letters = "'\"\\#\n\t ()[]{}:;,=rbfx1.é\r\0"
+    for _ in range(2000):
+        text = "".join(draw.choices(letters, k=draw.randint(0, 40)))
+        assert "".join(token.text for token in tokens(text)) == text
+        features(Work(text, text), Given())
+
+
+def test_who_is_in_enough_sets_is_counted_right():
+    draw = random.Random(3)
+    for _ in range(300):
+        sets = [draw.getrandbits(12) for _ in range(draw.randint(0, 9))]
+        enough = draw.randint(1, 9)
+        counted = sum(1 << n for n in range(12) if sum(s >> n & 1 for s in sets) >= enough)
+        assert at_least(enough, sets) == counted
+
+
+@dataclass
+class Handed:
+    student: str
+    content: dict
+
+
+@dataclass
+class FakeCourse:
+    handed: list
+
+    def layouts(self, _assignment):
+        return layouts(SOURCE)
+
+    def submissions(self, _assignment):
+        return self.handed
+
+    def contents(self, submission):
+        return submission.content
+
+
+def notebook(*cells):
+    """Exercise 2 with these sources for the cell of the first answer, and cells of one's own."""
+    path = SOURCE / "2-stage-2-memory.ipynb"
+    read = nbformat.read(path, as_version=4)
+    for cell in read.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == "stage2-bytes":
+            cell.source = cells[0]
+    read.cells += [nbformat.v4.new_code_cell(source) for source in cells[1:]]
+    return {path.stem: nbformat.writes(read).encode()}
+
+
+def test_notebooks_are_read_whatever_is_in_them_and_only_copies_are_listed():
+    answer = (
+        "def stage2_bytes(psi, n):\n    # wieghts stay hole, rest gets splitt\n    splitt = 14\n"
+    )
+    answer += "    return psi * 2 + splitt * psi / n\n"
+    own = "for devices_i_own in (3, 5, 17):\n    print('with', devices_i_own, 'of my GPUs at home')"
+    honest = [
+        "def stage2_bytes(psi, n):\n    return 2 * psi + 14 * psi / n\n",
+        "def stage2_bytes(psi, n):\n    whole = 2 * psi\n    return whole + (14 * psi) / n\n",
+        "def stage2_bytes(psi, n):\n    return (2 + 14 / n) * psi\n",
+    ]
+    handed = [Handed(f"honest {i}", notebook(code)) for i, code in enumerate(honest)]
+    handed += [Handed("ann", notebook(answer, own)), Handed("bob", notebook(answer, own))]
+    handed += [
+        Handed("cut off", {"2-stage-2-memory": notebook(answer)["2-stage-2-memory"][:999]}),
+        Handed("nothing", {}),
+        Handed("hostile", notebook(HOSTILE.replace("\ud800", ""))),
+    ]
+    report = similar(FakeCourse(handed), "distributed-training")
+    assert [(pair.first, pair.second) for pair in report.pairs] == [("ann", "bob")]
+    kinds = {one.kind for one in report.pairs[0].evidence}
+    assert {"name", "comment", "message"} <= kinds
+
+
+def hostile_report():
+    works = a_class(5)
+    code = "# my very own remark about this\nmy_own_name = 3\n" + HOSTILE
+    works |= {
+        f"../{number}<script>\u202e\x1b[31m": {"n": Work(code, HOSTILE), "m": Work(code)}
+        for number in range(2)
+    }
+    report = compare("<b>a\x1b[31m", works, released())
+    assert len(report.pairs) == 1
+    return report
+
+
+def test_the_table_shows_the_pair_and_obeys_nobody():
+    console = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
+    console.print(table(hostile_report()))
+    text = console.file.getvalue()
+    assert "../0<script>⟨U+202E⟩" in text
+    assert "comments and notes" in text
+    assert "31m" not in text
+    assert "\u202e" not in text
+
+
+def test_the_pages_stay_in_their_folder_and_hold_no_markup_of_students(tmp_path):
+    folder = tmp_path / "similar"
+    folder.mkdir()
+    (folder / "pair-002.html").write_text("of an earlier report")
+    report = hostile_report()
+    pages = write_pages(report, folder)
+    assert [page.name for page in pages] == ["index.html", "pair-001.html", "similar.json"]
+    assert {path.parent for path in tmp_path.rglob("*.*")} == {folder}
+    assert sorted(path.name for path in folder.iterdir()) == sorted(page.name for page in pages)
+    for page in pages[:2]:
+        text = page.read_text("utf-8")
+        read = BeautifulSoup(text, "html.parser")
+        assert not read.find_all(["script", "img", "iframe", "b"])
+        assert "default-src 'none'" in text
+        assert "\u202e" not in text
+        assert "\x1b" not in text
+    marked = BeautifulSoup(pages[1].read_text("utf-8"), "html.parser").select("code.shared")
+    assert "# my very own remark about this\n" in [line.get_text() for line in marked]
+    assert json.loads(pages[2].read_bytes())["pairs"][0]["bits"] == report.pairs[0].bits
+    before = [page.read_bytes() for page in pages]
+    assert [page.read_bytes() for page in write_pages(report, folder)] == before
+
+
+@pytest.mark.long
+def test_a_class_four_times_as_large_takes_about_four_times_as_long():
+    seconds = []
+    for size in (240, 960):
+        works = a_class(size)
+        start = time.process_time()
+        compare("a", works, released())
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 7 * seconds[0]
+    assert seconds[1] < 20
