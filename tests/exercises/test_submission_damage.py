@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from exercises import notebook_damage
+from exercises import file_damage, notebook_damage
 from exercises.handed_in import LAYOUTS, NAMES, as_bytes, max_points, of_role, points, solved
 
 from shardwise_grading.submission import read_script
 
 DAMAGES = notebook_damage.DAMAGES
+assert file_damage.DEEP  # importing it adds its own to the list
 
 
 @pytest.mark.parametrize("name", NAMES)

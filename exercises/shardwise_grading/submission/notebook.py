@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shardwise_grading.submission.spans import (
+    MAX_SHORT,
     BrokenError,
     Span,
     is_utf8,
@@ -177,12 +178,15 @@ def _object_of(data: bytes, places: Mapping[str, Span], key: str) -> dict[str, S
 
 
 def _tags(data: bytes, metadata: Mapping[str, Span]) -> tuple[str, ...]:
-    try:
-        places = list(items(data, metadata["tags"][0])) if "tags" in metadata else []
-    except BrokenError:
+    """Those of a cell's tags that would silence a test, where there are no more than usual."""
+    start, end = metadata.get("tags", (0, MAX_SHORT + 1))
+    if end - start > MAX_SHORT:
         return ()
-    tags = {short(data, *place) for place in places}
-    return tuple(tag for tag in SILENCING if tag in tags)
+    try:
+        tags = json.loads(data[start:end].decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(tag for tag in SILENCING if isinstance(tags, list) and tag in tags)
 
 
 def _short_of(data: bytes, places: Mapping[str, Span], key: str) -> object:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_BRACKETS = 500_000
-MAX_PARTS = 5_000
+MAX_MEMBERS = 100
+MAX_ITEMS = 1_000
 MAX_SHORT = 1_000
 
 STRING = rb'"(?:[^"\\]++|\\.)*+"'
@@ -24,6 +25,7 @@ FLAT = rb'(?:[^\[\]{}"]++|' + STRING + rb")*+"
 RUN = re.compile(
     rb'(?:[^\[\]{}"]++|' + STRING + rb"|\[" + FLAT + rb"\]|\{" + FLAT + rb"\})*+", re.DOTALL
 )
+OPENING, CLOSING = frozenset((b"[", b"{")), frozenset((b"]", b"}"))
 SCALAR = re.compile(STRING + rb'|[^\s,:"\[\]{}]++', re.DOTALL)
 SPACE = re.compile(rb"[ \t\r\n]*+")
 STRINGS = re.compile(
@@ -48,22 +50,24 @@ def end_of(data: bytes, at: int) -> int:
         >>> end_of(b'[1, [2, "]"]], 3', 0)
         13
     """
-    if data[at : at + 1] not in (b"[", b"{"):
+    if data[at : at + 1] not in OPENING:
         scalar = SCALAR.match(data, at)
         if not scalar:
-            raise BrokenError(_where(data, at))
+            raise BrokenError(_where(data, len(data) if data[at : at + 1] == b'"' else at))
         return scalar.end()
-    depth = 0
+    depth, run = 0, RUN.match
     for _ in range(MAX_BRACKETS):
         bracket = data[at : at + 1]
-        if not bracket or bracket == b'"':
+        if bracket in OPENING:
+            depth += 1
+        elif bracket in CLOSING:
+            depth -= 1
+        else:
             raise BrokenError(_where(data, len(data)))
-        depth += 1 if bracket in b"[{" else -1
         at += 1
         if depth == 0:
             return at
-        run = RUN.match(data, at)
-        at = run.end() if run else at
+        at = run(data, at).end()  # type: ignore[union-attr]  # it matches nothing at least
     raise BrokenError(f"it holds more than {MAX_BRACKETS:,} lists and objects")
 
 
@@ -79,7 +83,7 @@ def members(data: bytes, at: int) -> dict[str, Span]:
     """
     found: dict[str, Span] = {}
     start = _first(data, at, b"{", b"}")
-    for _ in range(MAX_PARTS):
+    for _ in range(MAX_MEMBERS):
         if not start:
             return found
         end = end_of(data, start)
@@ -91,7 +95,7 @@ def members(data: bytes, at: int) -> dict[str, Span]:
         if isinstance(key, str):
             found[key] = value, end
         start = _next(data, end, b"}")
-    raise BrokenError(f"an object in it has more than {MAX_PARTS:,} parts")
+    raise BrokenError(f"an object in it has more than {MAX_MEMBERS} parts")
 
 
 def items(data: bytes, at: int) -> Iterator[Span]:
@@ -105,13 +109,13 @@ def items(data: bytes, at: int) -> Iterator[Span]:
         [(1, 2), (4, 7)]
     """
     start = _first(data, at, b"[", b"]")
-    for _ in range(MAX_PARTS):
+    for _ in range(MAX_ITEMS):
         if not start:
             return
         end = end_of(data, start)
         yield start, end
         start = _next(data, end, b"]")
-    raise BrokenError(f"a list in it has more than {MAX_PARTS:,} parts")
+    raise BrokenError(f"a list in it has more than {MAX_ITEMS:,} parts")
 
 
 def _first(data: bytes, at: int, opening: bytes, closing: bytes) -> int:
@@ -145,7 +149,7 @@ def short(data: bytes, start: int, end: int) -> object:
         >>> short(b'{"points": 8}', 11, 12), short(b'[[1]]', 0, 5)
         (8, None)
     """
-    if end - start > MAX_SHORT or data[start : start + 1] in (b"[", b"{"):
+    if end - start > MAX_SHORT or data[start : start + 1] in OPENING:
         return None
     try:
         value: object = json.loads(data[start:end].decode("utf-8", "replace"), strict=False)
