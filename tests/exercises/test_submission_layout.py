@@ -10,7 +10,7 @@ import pytest
 from exercises.handed_in import LAYOUTS, NAMES, SOURCE, called
 
 from shardwise_grading.records import Ask
-from shardwise_grading.submission import layouts, read_layout
+from shardwise_grading.submission import layouts, read_layout, read_script
 from shardwise_grading.submission.match import released
 from shardwise_grading.submission.text import defined_names
 
@@ -81,8 +81,8 @@ def test_code_that_nbgrader_does_not_know_is_the_students(source, write):
 
 def test_an_answer_without_a_region_is_a_stub(source, write):
     called(source, "stage2-bytes")["source"] = "def stage2_bytes(psi, n):\n    return 1"
-    called(source, "stage2-bytes-hidden")["metadata"]["nbgrader"]["points"] = 0
-    called(source, "stage2-bytes-hidden")["source"] = "assert True"
+    called(source, HIDDEN)["metadata"]["nbgrader"]["points"] = 0
+    called(source, HIDDEN)["source"] = "assert True"
     layout = read_layout(write(source), code_stub="# answer")
     assert layout.steps[3].source == "# answer"
 
@@ -105,7 +105,10 @@ THREE = (
         (THREE.format(name="partition[0]", points=8), "no hidden cell"),
         (THREE.format(name="other", points=8), "asks for other, which no answer's stub defines"),
         (f"{THREE.format(name='stage2_bytes', points=8)}\nmore()", "no hidden cell"),
-        (f"### BEGIN HIDDEN TESTS\n{THREE}", "a region has no end; write a line with END"),
+        (
+            f"### BEGIN HIDDEN TESTS\n{THREE.format(name='x', points=8)}",
+            "a region has no end; write a line with END",
+        ),
     ],
 )
 def test_a_cell_with_points_has_to_be_a_hidden_cell(source, write, text, message):
@@ -123,6 +126,69 @@ def test_hidden_text_without_points_would_reach_the_student(source, write):
     called(source, HIDDEN)["source"] = "### BEGIN HIDDEN TESTS\nx\n### END HIDDEN TESTS"
     with pytest.raises(ValueError, match="no hidden cell; write the three lines"):
         read_layout(write(source))
+
+
+@pytest.fixture
+def marked_by_hand(source, write):
+    """A notebook with an answer in prose and a task, which a human marks, and a locked text."""
+    places = {
+        "why": {"grade": True, "solution": True, "locked": False, "points": 3},
+        "draw": {"grade": False, "solution": False, "locked": True, "points": 5, "task": True},
+        "rules": {"grade": False, "solution": False, "locked": True},
+    }
+    for name, settings in places.items():
+        metadata = {"nbgrader": {"schema_version": 3, "task": False, "grade_id": name} | settings}
+        text = {"why": "Why?\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION"}.get(
+            name, f"The {name}."
+        )
+        cell = {"cell_type": "markdown", "id": name, "metadata": metadata, "source": text}
+        source["cells"].append(cell)
+    return source
+
+
+def test_what_a_human_marks_is_kept_apart(marked_by_hand, write):
+    layout = read_layout(write(marked_by_hand))
+    assert layout.by_hand == {"why": 3.0, "draw": 5.0}
+    assert [(step.kind, step.role, step.grade_id) for step in layout.steps[-3:]] == [
+        ("markdown", "solution", "why"),
+        ("markdown", "text", "draw"),
+        ("markdown", "text", "rules"),
+    ]
+    assert layout.steps[-3].source == "Why?\nYOUR ANSWER HERE"
+    assert layout.defines["why"] == ()
+    assert LAYOUTS[NAME].by_hand == {}
+
+
+def test_answers_that_a_human_marks_reach_the_script(marked_by_hand, write):
+    layout = read_layout(write(marked_by_hand))
+    called(marked_by_hand, "why")["source"] = "stage2_bytes = my words"
+    called(marked_by_hand, "draw")["source"] = "The draw. And mine."
+    called(marked_by_hand, "rules")["source"] = "No rules."
+    script = read_script(layout, json.dumps(marked_by_hand).encode())
+    assert [(step.role, step.source) for step in script.steps[-5:]] == [
+        ("solution", "stage2_bytes = my words"),
+        ("text", "The draw."),
+        ("own", "The draw. And mine."),
+        ("text", "The rules."),
+        ("own", "No rules."),
+    ]
+    assert "why" not in " ".join(script.notes)
+
+
+def test_a_source_of_another_format_is_refused(source, write):
+    with pytest.raises(ValueError, match="has the format 3; save it in format 4"):
+        read_layout(write({"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": []}))
+    path = write(source)
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"2-stage-2-memory\.ipynb is no notebook"):
+        read_layout(path)
+
+
+def test_reading_twice_gives_the_same(source, write):
+    for cell in source["cells"][:5]:
+        del cell["id"]
+    source["cells"][6]["id"] = source["cells"][7]["id"]
+    assert read_layout(write(source)) == read_layout(write(source))
 
 
 def test_two_cells_of_one_name_are_refused(source, write):

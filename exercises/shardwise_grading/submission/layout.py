@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CODE_STUB = "# Your code here."
+TEXT_STUB = "YOUR ANSWER HERE"
+FORMAT = 4
 HIDDEN_CELL = (
     "write the three lines 'from shardwise_grading import grade', "
     "'report = grade(\"module\", \"part\", name, points=n)' and 'report.score'"
@@ -38,6 +40,15 @@ class Layout:
     cell_ids: tuple[str, ...]
     settings: tuple[Mapping[str, Any], ...]
 
+    @property
+    def by_hand(self) -> dict[str, float]:
+        """The points that only a human can give, by cell: for answers and for nbgrader's tasks."""
+        return {
+            step.grade_id: float(settings.get("points", 0))
+            for step, settings in zip(self.steps, self.settings, strict=True)
+            if settings.get("task") or (step.role == "solution" and settings.get("grade"))
+        }
+
 
 def layouts(source: Path) -> dict[str, Layout]:
     """Read all notebooks of an assignment's source folder, by name.
@@ -55,7 +66,7 @@ def layouts(source: Path) -> dict[str, Layout]:
     return {path.stem: read_layout(path) for path in paths}
 
 
-def read_layout(path: Path, code_stub: str = CODE_STUB) -> Layout:
+def read_layout(path: Path, code_stub: str = CODE_STUB, text_stub: str = TEXT_STUB) -> Layout:
     """Read an instructor's notebook from the source folder.
 
     Code that nbgrader doesn't know belongs to the student as soon as the notebook is released, so
@@ -65,24 +76,25 @@ def read_layout(path: Path, code_stub: str = CODE_STUB) -> Layout:
         path: the notebook, with solutions and hidden checks.
         code_stub: what the release has in the place of a solution, as the course's
             ``ClearSolutions.code_stub`` says.
+        text_stub: the same for a solution in prose.
 
     Raises:
-        ValueError: a cell that is worth points is no hidden cell of three lines, or two cells have
-            one name; the message names file, cell and remedy.
+        ValueError: the file is no notebook of format 4, a cell that is worth points is no hidden
+            cell of three lines, or two cells have one name; the message names file, cell and
+            remedy.
     """
-    import nbformat  # noqa: PLC0415  (takes most of a second, and workers read no layout)
-
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     steps: list[Step] = []
     ids: list[str] = []
     known: list[Mapping[str, Any]] = []
-    for number, cell in enumerate(notebook.cells, start=1):
+    for number, cell in enumerate(_cells(path), start=1):
         settings = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code" and not settings:
             continue
         label = settings.get("grade_id") or f"cell {number}"
         try:
-            steps.append(_step(cell, settings, code_stub))
+            steps.append(
+                _step(cell, settings, code_stub if cell.cell_type == "code" else text_stub)
+            )
         except ValueError as error:
             raise ValueError(f"{path}: {label}: {error}") from None
         ids.append(cell.get("id", ""))
@@ -92,15 +104,30 @@ def read_layout(path: Path, code_stub: str = CODE_STUB) -> Layout:
     return layout
 
 
-def _step(cell: Any, settings: Mapping[str, Any], code_stub: str) -> Step:  # noqa: ANN401
+def _cells(path: Path) -> list[Any]:
+    """The cells as they are in the file: validation would give new ids to some at each reading."""
+    from nbformat import reader  # noqa: PLC0415  (takes most of a second; workers read no layout)
+
+    try:
+        notebook = reader.reads(path.read_text(encoding="utf-8"))  # type: ignore[no-untyped-call]
+    except ValueError as error:
+        raise ValueError(f"{path} is no notebook: {error}") from None
+    if notebook.nbformat != FORMAT:
+        raise ValueError(f"{path} has the format {notebook.nbformat}; save it in format {FORMAT}")
+    cells: list[Any] = notebook.cells
+    return cells
+
+
+def _step(cell: Any, settings: Mapping[str, Any], stub: str) -> Step:  # noqa: ANN401
     kind, source, grade_id = cell.cell_type, cell.source, settings.get("grade_id", "")
     if settings.get("solution"):
-        stub = without_region(source, "SOLUTION", code_stub)
-        return Step(kind, "solution", code_stub if stub == source else stub, grade_id)
+        kept = without_region(source, "SOLUTION", stub)
+        return Step(kind, "solution", stub if kept == source else kept, grade_id)
     if kind != "code":
-        return Step(kind, "text", source)
+        return Step(kind, "text", source, grade_id)
     points = settings.get("points", 0) if settings.get("grade") else 0
-    if not points and without_region(source, "HIDDEN TESTS") == source:
+    shown = without_region(source, "HIDDEN TESTS")
+    if not points and shown == source:
         return Step(kind, "visible", source, grade_id)
     ask = read_ask(source)
     if ask is None:
@@ -145,11 +172,15 @@ def read_ask(source: str) -> Ask | None:
 
 
 def _defines(steps: list[Step]) -> dict[str, tuple[str, ...]]:
-    return {step.grade_id: defined_names(step.source) for step in steps if step.role == "solution"}
+    return {
+        step.grade_id: defined_names(step.source) if step.kind == "code" else ()
+        for step in steps
+        if step.role == "solution"
+    }
 
 
 def _refuse_what_cannot_be_graded(layout: Layout, path: Path) -> None:
-    names = [step.grade_id for step in layout.steps if step.role != "text"]
+    names = [step.grade_id for step in layout.steps if step.role != "text" or step.grade_id]
     for name in names:
         if not name or names.count(name) > 1:
             raise ValueError(f"{path}: {names.count(name)} cells are named {name!r}; rename one")
