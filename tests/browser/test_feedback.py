@@ -7,6 +7,8 @@ from exercises.feedback_samples import HOSTILE, FakeCourse, submission
 from visiting import THEMES, WIDTHS, violations
 
 from shardwise_grading.feedback import write_feedback
+from shardwise_grading.similarity import compare, write_pages
+from shardwise_grading.similarity.features import Work
 
 PAGES = ("2-stage-2-memory", "5-microbatches", "index")
 
@@ -57,3 +59,29 @@ def test_on_paper_a_dark_page_is_light_and_its_points_keep_their_colour(visit, f
     assert page.evaluate(f"({colour})('body').backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate(f"({colour})('.points').printColorAdjust") == "exact"
     assert not page.get_by_role("navigation").is_visible()
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    code = f"# a remark of my very own\nmy_own_name = 1\nyour_own_name = 2\n{HOSTILE}\n" + "x" * 500
+    works = {name: {"n": Work(code, HOSTILE), "m": Work(code)} for name in ("ann", "bob")}
+    works["eve"] = {"n": Work("y = 1")}
+    return write_pages(compare("a", works, {}), tmp_path_factory.mktemp("similar"))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("number", [0, 1], ids=["all pairs", "one pair"])
+def test_pages_of_similar_works_are_accessible_too(visit, pair, number, width, theme):
+    page = visit(pair[number].as_uri(), width=width, theme=theme, bypass_csp=True)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_similar_works_stand_side_by_side_where_there_is_room(visit, pair):
+    page = visit(pair[1].as_uri())
+    first, second = (page.locator(".sides section").nth(n).bounding_box() for n in (0, 1))
+    assert first["y"] == second["y"]
+    assert first["x"] + first["width"] <= second["x"]
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.locator(".sides section").nth(1).bounding_box()["x"] == 16

@@ -104,6 +104,15 @@ def test_points_come_from_the_gradebook_with_the_instructors_words():
     assert CODE in page.find(id=anchor[1:]).get_text()
 
 
+def test_what_nobody_graded_has_no_points_yet():
+    lost = SubmissionRecord("ada", "a", "", (NotebookRecord("n", problem="cut off"),))
+    cells = {"f": CellMark(None, 8, needs_manual=True), "visible": CellMark(0.0, 0)}
+    marks = {"n": NotebookMark(cells)}
+    for known in ({}, marks):
+        for page in pages_of(lost, known).values():
+            assert page.find("strong").get_text() == "not graded"
+
+
 def test_without_a_gradebook_the_points_are_those_of_the_record():
     pages = pages_of(submission())
     assert "7 of 10 points" in pages["2-stage-2-memory.html"].get_text(" ", strip=True)
@@ -132,7 +141,7 @@ def test_an_instructors_own_marks_and_what_is_not_marked_yet_are_listed():
     cells = {"essay": CellMark(None, 4, needs_manual=True), "task": CellMark(2.5, 3)}
     page = page_of(marks={"n": NotebookMark(cells)})
     text = page.get_text(" ", strip=True)
-    assert "essay ? of 4 points your instructor still has to look at this" in text
+    assert "essay - of 4 points your instructor still has to look at this" in text
     assert "task 2.5 of 3 points" in text
 
 

@@ -64,6 +64,16 @@ class Cell:
     more: int = 0
 
 
+def spaced(name: str) -> str:
+    """Return a name of a cell or a check as people write it.
+
+    Example:
+        >>> spaced("stage2-bytes")
+        'stage2 bytes'
+    """
+    return re.sub(r"[-_]+", " ", name)
+
+
 def title_of(record: NotebookRecord) -> str:
     """Return the heading that the instructor gave a notebook, or its name."""
     for cell in record.cells:
@@ -96,7 +106,7 @@ def cells_of(record: NotebookRecord) -> Iterator[Cell]:
 
 def _title(cell: CellRecord) -> str:
     if cell.step.role == "solution":
-        return "Your solution"
+        return f"Your solution: {spaced(cell.step.grade_id)}"
     if cell.step.role == "visible":
         return "Checks that you could see"
     return "A cell that you added" if cell.step.kind == "code" else "Text that you added"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from shardwise_grading.feedback.cells import Cell, cells_of, title_of
+from shardwise_grading.feedback.cells import Cell, cells_of, spaced, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,11 +20,12 @@ MOST_SQUARES = 100
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Points of a notebook or of all of them; `late` is what handing in late costs."""
+    """Points of a notebook or of all of them, or that nobody has graded it yet."""
 
     points: float
     max_points: float
     penalty: float = 0.0
+    graded: bool = True
 
     @property
     def earned(self) -> str:
@@ -34,12 +34,12 @@ class Total:
 
     @property
     def late(self) -> str:
-        """The penalty; empty when there is none."""
+        """What handing in late costs; empty when it costs nothing."""
         return f"{self.penalty:g}" if self.penalty else ""
 
     def __str__(self) -> str:
         """What counts, never below nothing, of what could be earned."""
-        if not self.max_points:
+        if not self.graded:
             return "not graded"
         return f"{max(0.0, self.points - self.penalty):g} of {self.max_points:g}"
 
@@ -100,9 +100,7 @@ def sheet_of(record: NotebookRecord, mark: NotebookMark | None) -> Sheet:
     return Sheet(
         name=record.name,
         title=title_of(record),
-        total=Total(mark.score, mark.max_score, mark.late_penalty)
-        if mark
-        else Total(record.score, record.max_score),
+        total=_total(record, mark),
         reasons=(record.problem,) if record.problem else (),
         notes=record.notes,
         parts=tuple(_parts(record, marks)),
@@ -112,6 +110,13 @@ def sheet_of(record: NotebookRecord, mark: NotebookMark | None) -> Sheet:
     )
 
 
+def _total(record: NotebookRecord, mark: NotebookMark | None) -> Total:
+    if mark is None:
+        return Total(record.score, record.max_score, graded=record.max_score > 0)
+    graded = any(c.max_score > 0 and c.score is not None for c in mark.cells.values())
+    return Total(mark.score, mark.max_score, mark.late_penalty, graded)
+
+
 def _parts(record: NotebookRecord, marks: Mapping[str, CellMark]) -> Iterable[Part]:
     checked = [cell for cell in record.cells if cell.step.ask]
     for cell in checked:
@@ -119,8 +124,8 @@ def _parts(record: NotebookRecord, marks: Mapping[str, CellMark]) -> Iterable[Pa
     names = {cell.step.grade_id for cell in checked}
     for name, mark in marks.items():
         if name not in names and mark.max_score > 0:  # read by an instructor, not by checks
-            earned = "?" if mark.score is None else f"{mark.score:g}"
-            yield Part(name, "", earned, f"{mark.max_score:g}", _said(mark))
+            earned = "-" if mark.score is None else f"{mark.score:g}"
+            yield Part("", spaced(name), earned, f"{mark.max_score:g}", _said(mark))
 
 
 def _part(cell: CellRecord, mark: CellMark | None) -> Part:
@@ -128,7 +133,7 @@ def _part(cell: CellRecord, mark: CellMark | None) -> Part:
     if ask is None or report is None:
         raise ValueError(f"cell {cell.step.grade_id!r} asks for nothing; give a hidden cell")
     score = report.score if mark is None or mark.score is None else mark.score
-    about = "" if ask.part == ask.solution else ask.part.replace("_", " ")
+    about = "" if ask.part == ask.solution else spaced(ask.part)
     return Part(ask.solution, about, f"{score:g}", str(ask.points), _said(mark), cell.results)
 
 
@@ -151,8 +156,7 @@ def _comments(marks: Mapping[str, CellMark], cells: Iterable[Cell]) -> Iterable[
     for name, mark in marks.items():
         if mark.comment.strip():
             place = places.get(name)
-            about = re.sub(r"[-_]+", " ", name)
-            yield Comment(about, mark.comment.strip(), place.id if place else "")
+            yield Comment(spaced(name), mark.comment.strip(), place.id if place else "")
 
 
 def _squares(record: NotebookRecord) -> Iterable[Square]:

@@ -93,6 +93,7 @@ def feedback_pages(record: SubmissionRecord, marks: Mapping[str, NotebookMark]) 
         sum(sheet.total.points for sheet in sheets),
         sum(sheet.total.max_points for sheet in sheets),
         sum(sheet.total.penalty for sheet in sheets),
+        any(sheet.total.graded for sheet in sheets),
     )
     reasons = (record.problem,) if record.problem else ()
     index = {"sheets": sheets, "total": total, "reasons": reasons, **about}

@@ -23,8 +23,7 @@ def table(report: Similarities) -> Table:
         report: what `similar` found.
     """
     drawn = Table(
-        title=f"{plain(report.assignment)}: {len(report.pairs)} pairs to look at, "
-        f"{report.students} students",
+        title=f"{plain(report.assignment)}: pairs to look at among {report.students} submissions",
         caption="One bit halves the odds of chance. Pairs are listed from "
         f"{report.threshold:.0f} bits. This is evidence, not a verdict.",
     )

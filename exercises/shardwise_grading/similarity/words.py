@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 3
 LONGEST_VALUE = 60
 PLURAL = {
-    "shape": "pieces of the form",
+    "shape": "pieces of the code's form",
     "name": "names",
     "comment": "comments and notes",
     "message": "strings",
@@ -32,7 +32,7 @@ def describe(evidence: Evidence, students: int) -> str:
         >>> describe(Evidence("n", "comment", 9.0, 1, 4, 0, ("the avrage",)), 60)
         '1 of 4 comments and notes (the avrage), which nobody else has'
         >>> describe(Evidence("n", "shape", 2.0, 9, 9, 6), 62)
-        '9 of 9 pieces of the form, which 10 % of the others have'
+        "9 of 9 pieces of the code's form, which 10 % of the others have"
     """
     what = f"{evidence.shared} of {evidence.of} {PLURAL[evidence.kind]}"
     if evidence.values:
