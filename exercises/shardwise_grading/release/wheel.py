@@ -21,7 +21,12 @@ def build_wheel(folder: Path) -> Path:
     """
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     done = subprocess.run(
-        command, cwd=_project(), capture_output=True, encoding="utf-8", errors="replace", check=False
+        command,
+        cwd=_project(),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-KEPT_LINES:])
