@@ -36,6 +36,7 @@ def clean_environment(home: Path) -> None:
         if name in KEPT or name.startswith(KEPT_PREFIXES)
     }
     os.environ.clear()
-    os.environ.update(kept, PATH="/usr/local/bin:/usr/bin:/bin", HOME=str(home), TMPDIR=str(home))
+    own = {"PATH": "/usr/local/bin:/usr/bin:/bin", "USER": "student"}
+    os.environ.update(kept | own, HOME=str(home), TMPDIR=str(home))
     tempfile.tempdir = None
     os.chdir(home)

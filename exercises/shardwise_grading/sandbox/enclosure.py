@@ -92,6 +92,8 @@ def _become_student(
         socket.send_fds(guard, [READY], folders)
     except BaseException as error:  # noqa: BLE001 - nothing may go on outside a protection
         reason = error.strerror if isinstance(error, OSError) else repr(error)
-        guard.send(str(reason).encode()[:LONGEST_REASON])
-        os._exit(1)
+        try:
+            guard.send(str(reason).encode()[:LONGEST_REASON])
+        finally:
+            os._exit(1)
     keep_only(keep)

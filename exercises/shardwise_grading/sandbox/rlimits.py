@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+if sys.platform != "win32":  # which has none, and where this package loads too
+    import resource
 
 if TYPE_CHECKING:
     from shardwise_grading.sandbox.limits import Limits
@@ -21,8 +25,6 @@ def limit_resources(limits: Limits) -> None:
     Address space is twice the memory on top of what is mapped now: stacks and arenas of threads
     take much of it and touch little.
     """
-    import resource  # noqa: PLC0415 - Windows has none, and this package loads there too
-
     values = {
         "CPU": limits.cpu_seconds + SPARE_SECONDS,
         "NPROC": limits.processes + SPARE_PROCESSES,

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,7 +42,7 @@ if guard == 0:
     print(os.getpid(), flush=True)
     signal.pause()
 os.waitpid(guard, 0)
-time.sleep(10)
+time.sleep(5)
 """
 
 
@@ -59,19 +61,23 @@ def alive(token: str) -> list[int]:
     return found
 
 
-def wait_until_gone(token: str, left: list[int]) -> list[int]:
-    for _ in range(100):
-        if alive(token) == left:
+def left_after_a_while(token: str, expected: int) -> int:
+    """How many processes of the family live, once it is that many or seconds have passed."""
+    for _ in range(200):
+        if len(alive(token)) == expected:
             break
-        time.sleep(0.03)
-    return alive(token)
+        time.sleep(0.02)
+    return len(alive(token))
 
 
-def start(token: str, protection: str, user: str, when: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", FAMILY, token, protection, user, when],
-        stdout=subprocess.PIPE,
-    )
+@contextmanager
+def family(token: str, protection: str, user: str, when: str) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-c", FAMILY, token, protection, user, when]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as warm:
+        try:
+            yield warm
+        finally:
+            warm.kill()
 
 
 @pytest.fixture
@@ -91,28 +97,27 @@ CASES = [("namespaces", "own"), ("namespaces", "nobody"), ("landlock", "own"), (
 @pytest.mark.parametrize(("protection", "user"), CASES)
 class TestEverybodyEnds:
     def test_with_the_guard(self, token, protection, user):
-        with start(token, protection, user, "late") as family:
-            guard = int(family.stdout.readline())
-            assert len(alive(token)) == (5 if protection == "namespaces" else 3)
+        with family(token, protection, user, "late") as warm:
+            guard = int(warm.stdout.readline())
+            all_of_them = 5 if protection == "namespaces" else 3
+            assert left_after_a_while(token, all_of_them) == all_of_them
             os.kill(guard, signal.SIGKILL)
-            assert wait_until_gone(token, [family.pid]) == [family.pid]
-            family.kill()
+            assert left_after_a_while(token, 1) == 1
 
     def test_with_the_warm_parent(self, token, protection, user):
-        with start(token, protection, user, "late") as family:
-            family.stdout.readline()
-            family.kill()
-            family.wait()
-            assert wait_until_gone(token, []) == []
+        with family(token, protection, user, "late") as warm:
+            warm.stdout.readline()
+            warm.kill()
+            warm.wait()
+            assert left_after_a_while(token, 0) == 0
 
 
 @pytest.mark.parametrize("user", ["own", "nobody"])
 def test_also_when_the_guard_ends_while_it_closes_the_cage(token, user):
     chance = random.Random(7)
-    for _ in range(6):
-        with start(token, "namespaces", user, "early") as family:
-            guard = int(family.stdout.readline())
+    for _ in range(4):
+        with family(token, "namespaces", user, "early") as warm:
+            guard = int(warm.stdout.readline())
             time.sleep(chance.uniform(0, 0.04))
             os.kill(guard, signal.SIGKILL)
-            assert wait_until_gone(token, [family.pid]) == [family.pid]
-            family.kill()
+            assert left_after_a_while(token, 1) == 1
