@@ -7,7 +7,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING
 
-from shardwise_grading.sandbox import levels, watch
+from shardwise_grading.sandbox import levels, processes, watch
 from shardwise_grading.sandbox.descriptors import keep_only
 from shardwise_grading.sandbox.protections import ProtectionError, known
 
@@ -55,7 +55,8 @@ def enter(
         raise ValueError(f"protection={protection!r} encloses no fork; see bubblewrap_command")
     if scratch is None and not level.own_scratch:
         raise ValueError(f"scratch=None: {protection!r} needs a folder; make an empty one")
-    room = levels.Room(limits, tuple(readable), None if level.own_scratch else scratch)
+    own = None if level.own_scratch else scratch
+    room = levels.Room(limits, tuple(readable), own, processes.tasks_of_this_user())
     kept = tuple(keep)
     ours, theirs = socket.socketpair()
     try:

@@ -33,11 +33,13 @@ class Room:
         limits: what it may use.
         readable: files and folders that it may read.
         scratch: the folder that it may write to; None where the level brings its own.
+        others: processes and threads that this user has already.
     """
 
     limits: Limits
     readable: tuple[Path, ...]
     scratch: Path | None
+    others: int
 
     @property
     def home(self) -> Path:
@@ -95,7 +97,7 @@ def _as_another_user(room: Room, uid: int | None) -> list[int]:
 
 def _within_limits(room: Room, _: int | None) -> list[int]:
     clean_environment(room.home)
-    limit_resources(room.limits)
+    limit_resources(room.limits, room.others)
     privileges.die_with_guard()
     return []
 
@@ -109,7 +111,7 @@ def _settle(room: Room, uid: int | None) -> None:
         privileges.become(uid)
     privileges.drop_capabilities()
     privileges.set_dumpable()
-    limit_resources(room.limits)
+    limit_resources(room.limits, room.others)
     privileges.die_with_guard()
 
 

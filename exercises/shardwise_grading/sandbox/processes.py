@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from pathlib import Path
 
 KIB = 2**10
 
@@ -59,6 +60,20 @@ def cpu_seconds(proc: int, process: int) -> float:
 def sockets(proc: int, process: int) -> int:
     """Return how many Unix sockets are open in the network namespace of a process."""
     return max(_read(proc, f"{process}/net/unix").count(b"\n") - 1, 0)
+
+
+def tasks_of_this_user() -> int:
+    """Return how many processes and threads count against the limit of this user; root has none."""
+    uid = os.geteuid()
+    if uid == 0 or not Path("/proc/self").exists():
+        return 0
+    folders = [folder for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+    count = 0
+    for folder in folders:
+        with suppress(OSError):
+            if folder.stat().st_uid == uid:
+                count += len(os.listdir(folder / "task"))
+    return count
 
 
 def _names(proc: int, folder: str) -> list[str]:

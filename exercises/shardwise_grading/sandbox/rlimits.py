@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +20,25 @@ PENDING_SIGNALS = 256
 LOCKED_BYTES = 65536
 
 
-def limit_resources(limits: Limits) -> None:
+def limit_resources(limits: Limits, others: int = 0) -> None:
     """Set the limits of this process; its children inherit them.
 
     Address space is twice the memory on top of what is mapped now: stacks and arenas of threads
-    take much of it and touch little.
+    take much of it and touch little. When the machine runs out of memory, these processes go first.
+
+    Args:
+        limits: what all processes of the student may use.
+        others: processes and threads that count as the same user's.
     """
+    with suppress(OSError):  # only Linux has that file
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
     values = {
         "CPU": limits.cpu_seconds + SPARE_SECONDS,
-        "NPROC": limits.processes + SPARE_PROCESSES,
+        "NPROC": limits.processes + SPARE_PROCESSES + others,
         "NOFILE": limits.files,
         "FSIZE": limits.disk,
-        "CORE": 0,
+        # With 0, a program of the host that collects core dumps would still be started.
+        "CORE": 1,
         "MSGQUEUE": 0,
         "SIGPENDING": PENDING_SIGNALS,
         "MEMLOCK": LOCKED_BYTES,

@@ -27,7 +27,7 @@ NUMBER_AT, ARCHITECTURE_AT, ARGUMENTS_AT = 0, 4, 16
 X32 = 0x40000000
 
 CLONE_THREAD = 0x00010000
-MAP_SHARED_ANONYMOUS = 0x01 | 0x20
+MAP_SHARED_ANONYMOUS, MAP_HUGETLB = 0x01 | 0x20, 0x40000
 TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP = 0x5412, 0x541C, 0x8901, 0x8902
 F_SETOWN, F_SETOWN_EX = 8, 15
 
@@ -82,6 +82,7 @@ def _in_every_case() -> Code:
         *_if("clone", _any_bit(0, EVERY_NAMESPACE)),
         # Such memory stays when no process shows it as its own, so the guard couldn't count it.
         *_if("mmap", [_argument(3), (AND, 0, 0, MAP_SHARED_ANONYMOUS), *_is(MAP_SHARED_ANONYMOUS)]),
+        *_if("mmap", _any_bit(3, MAP_HUGETLB)),
         # Other families reach the host where the network namespace does not cover them.
         *_if("socket", _other_than(0, socket.AF_UNIX)),
         *_if("prctl", _equal(0, PR_SET_PDEATHSIG)),

@@ -1,6 +1,6 @@
 """As a program: an honest student's code in a cage; what it did goes to stdout as JSON.
 
-Its argument is a protection. torch is imported before the cage closes, as in the warm parent.
+Its arguments are protections. torch is imported before the cage closes, as in the warm parent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 
 
-def student() -> dict[str, object]:
+def student(protection: str) -> dict[str, object]:
     import getpass
     import multiprocessing
     import subprocess
@@ -23,6 +23,8 @@ def student() -> dict[str, object]:
     import torch
 
     found: dict[str, object] = {}
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    found["shared with the parent"] = [line[5:] for line in maps if line[1][1::2] == "ws"]
     for threads in (1, 4):
         torch.set_num_threads(threads)
         a = torch.full((300, 300), 0.5, requires_grad=True)
@@ -53,7 +55,7 @@ def student() -> dict[str, object]:
     found["random"] = len(os.urandom(8))
     found["zone"] = time.strftime("%Z") != ""
     found["user"] = getpass.getuser()
-    if sys.argv[1] == "namespaces":
+    if protection == "namespaces":
         found["ls"] = subprocess.run(["ls"], capture_output=True, text=True).stdout
         with multiprocessing.Pool(2) as pool:
             found["pool"] = pool.map(abs, [-1, -2])
@@ -65,25 +67,37 @@ def student() -> dict[str, object]:
 def main() -> None:
     import torch
 
-    from shardwise_grading.sandbox import Limits, enter, readable_paths, watch
+    from shardwise_grading.sandbox import readable_paths
 
     torch.set_num_threads(1)
     torch.ones(2)
-    readable, scratch, limits = readable_paths(), Path(tempfile.mkdtemp()), Limits()
+    readable = readable_paths()
+    for protection in sys.argv[1:]:
+        child = os.fork()
+        if child == 0:
+            guard(protection, readable)
+            os._exit(0)
+        os.waitpid(child, 0)
+
+
+def guard(protection: str, readable: list[Path]) -> None:
+    from shardwise_grading.sandbox import Limits, enter, watch
+
     begin = time.perf_counter()
-    one = enter(sys.argv[1], limits, readable, scratch, keep=(1, 2))
-    if one == 0:
-        try:
-            print(json.dumps(student()), flush=True)
-        except BaseException:
-            traceback.print_exc()
-        os._exit(0)
-    sys.stderr.write(f"enter took {time.perf_counter() - begin:.3f} s\n")
-    while not os.waitid(os.P_PID, one, os.WEXITED | os.WNOHANG):
-        if reason := watch(one, limits):
-            sys.stderr.write(f"stopped: {reason}\n")
-            os.kill(one, 9)
-        time.sleep(0.05)
+    with tempfile.TemporaryDirectory() as scratch:
+        one = enter(protection, Limits(), readable, Path(scratch), keep=(1, 2))
+        if one == 0:
+            try:
+                print(json.dumps({protection: student(protection)}), flush=True)
+            except BaseException:
+                traceback.print_exc()
+            os._exit(0)
+        sys.stderr.write(f"enter took {time.perf_counter() - begin:.3f} s\n")
+        while not os.waitid(os.P_PID, one, os.WEXITED | os.WNOHANG):
+            if reason := watch(one, Limits()):
+                sys.stderr.write(f"stopped: {reason}\n")
+                os.kill(one, 9)
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

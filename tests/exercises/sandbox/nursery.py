@@ -189,7 +189,10 @@ def run(request: dict, space: dict) -> bytes:
         value = {"value": eval(request["call"], space), "error": ""}
         return json.dumps(value).encode() + b"\n"
     except BaseException as error:
-        return json.dumps({"value": None, "error": f"{type(error).__name__}: {error}"}).encode() + b"\n"
+        return (
+            json.dumps({"value": None, "error": f"{type(error).__name__}: {error}"}).encode()
+            + b"\n"
+        )
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ def open_course(course):
     os.symlink(course, "folder")
     ways = [file, f"/proc/1/root{file}", f"/proc/self/root{file}", f"/proc/self/cwd/../../..{file}"]
     ways += ["link", "folder/gradebook.db", "../" * 20 + file]
+    with contextlib.suppress(OSError):
+        ways.append(f"/proc/self/fd/{os.open(file, os.O_PATH)}")
     return [tried(open, way, mode) for way in ways for mode in ("rb", "ab", "r+b", "wb")]
 
 
@@ -94,7 +96,9 @@ def devices():
         "memory": tried(os.mknod, "mem", 0o20600, os.makedev(1, 1)),
         "null": tried(open, "/dev/null", "r+b", buffering=0),
         "random": tried(lambda: len(open("/dev/urandom", "rb", buffering=0).read(4))),
-        "others": [tried(open, f"/dev/{name}", "rb") for name in ("mem", "kmsg", "vda", "tty", "zero")],
+        "others": [
+            tried(open, f"/dev/{name}", "rb") for name in ("mem", "kmsg", "vda", "tty", "zero")
+        ],
     }
 
 
@@ -123,7 +127,12 @@ class TestCourse:
         assert all(map(failed, cage.value(harm_course, str(course))))
 
     def test_hidden_checks_and_sources_are_out_of_sight(self, cage):
-        places = [ROOT / "exercises" / "hidden", ROOT / "exercises" / "source", ROOT / "tests", "/root"]
+        places = [
+            ROOT / "exercises" / "hidden",
+            ROOT / "exercises" / "source",
+            ROOT / "tests",
+            "/root",
+        ]
         assert all(map(failed, cage.value(list_places, list(map(str, places)))))
 
     def test_can_not_be_reached_by_climbing(self, cage):
@@ -157,5 +166,3 @@ class TestSystem:
 
     def test_setuid_programs_give_no_rights(self, room):
         assert all(room.value(owned_programs))
-
-

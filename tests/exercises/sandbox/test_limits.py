@@ -38,7 +38,8 @@ def hold_out_of_sight():
     memfd = tried(os.memfd_create, "x")
     segment = errno_of("shmget", 0, 1 << 20, 0o1600)
     gift = errno_of("vmsplice", os.pipe()[1], place, 1, 0)
-    return [shared, zero, memfd, segment, gift]
+    huge = tried(mmap.mmap, -1, 1 << 21, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)
+    return [shared, zero, memfd, segment, gift, huge]
 
 
 def hold_in_sockets():

@@ -110,11 +110,13 @@ class TestBubblewrap:
         secret.touch()
         command = bubblewrap_command(readable_paths(), Limits())
         command += [sys.executable, "-c", INSIDE_BUBBLEWRAP, str(secret), str(os.getpid())]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=30, env={"PATH": "/usr/bin"}
+        )
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
         assert lines[:3] == ["FileNotFoundError", "PermissionError", "ProcessLookupError"]
-        assert lines[3].startswith("['file'] ['HOME', 'PATH', 'PWD', 'TMPDIR'")
+        assert lines[3] == "['file'] ['HOME', 'LC_CTYPE', 'PATH', 'PWD', 'TMPDIR'] True"
 
     def test_that_is_not_installed_says_so(self, monkeypatch):
         monkeypatch.setenv("PATH", "")
