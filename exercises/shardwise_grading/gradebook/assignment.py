@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nbgrader.converters import Autograde
 from nbgrader.preprocessors import ClearSolutions
 from nbgrader.utils import find_all_files
 
@@ -55,7 +54,7 @@ def read_source(assignment: str, settings: Settings) -> AssignmentSource:
     stub = ClearSolutions(config=settings.config).code_stub.get("python", CODE_STUB)
     layouts = {path.stem: read_layout(path, stub) for path in paths}
     exercises = {s.ask.exercise for layout in layouts.values() for s in layout.steps if s.ask}
-    kept = Autograde(coursedir=directory, config=settings.config).exclude_overwriting
+    kept = settings.autograde.exclude_overwriting
     others = {
         Path(path).relative_to(folder)
         for path in find_all_files(str(folder), [*directory.ignore, "*.ipynb"])

@@ -7,7 +7,6 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nbgrader.converters import Autograde
 from nbgrader.utils import is_grade
 
 from shardwise_grading.gradebook.notebooks import GradedNotebook, graded_notebook
@@ -139,8 +138,7 @@ def _copy_from_student(path: Path, target: Path) -> None:
 
 def _set_permissions(folder: Path, settings: Settings) -> None:
     """Give files the permissions that nbgrader gives them."""
-    converter = Autograde(coursedir=settings.coursedir, config=settings.config)
-    mode = int(str(converter.permissions), 8)
+    mode = int(str(settings.autograde.permissions), 8)
     for path in [folder, *folder.rglob("*")]:
         if not path.is_dir():
             path.chmod(mode)

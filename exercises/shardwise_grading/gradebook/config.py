@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import make_url
 from traitlets.config import Application, Config
@@ -34,6 +35,11 @@ class Settings:
     coursedir: CourseDirectory
     hidden_folders: tuple[Path, ...]
     seed: str
+
+    @property
+    def autograde(self) -> Autograde:
+        """Nbgrader's own ``autograde`` as the course configures it, for what it would do."""
+        return Autograde(coursedir=self.coursedir, config=self.config)
 
 
 def read_settings(folder: Path, db_url: str | None = None) -> Settings:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-
-from nbgrader.api import MissingEntry
 
 from shardwise_grading.gradebook.assignment import AssignmentSource, read_source
 from shardwise_grading.gradebook.autograded import Outcome, fill_folder, is_in_folder, outcome
 from shardwise_grading.gradebook.config import Settings, alembic_on_path, read_settings
 from shardwise_grading.gradebook.digest import assignment_digest, submission_digest
-from shardwise_grading.gradebook.grades import SaveGrades
+from shardwise_grading.gradebook.grades import holds_grades, save_grades
 from shardwise_grading.gradebook.listing import find_submissions
-from shardwise_grading.gradebook.marks import NotebookMark, Standing, read_marks, standing
+from shardwise_grading.gradebook.marks import NotebookMark, read_marks
 from shardwise_grading.gradebook.release import is_known, make_known
 from shardwise_grading.gradebook.safe_files import read_regular, write_beside
 from shardwise_grading.gradebook.swap import Swap
@@ -133,7 +132,7 @@ class Course:
         found = find_submissions(self._settings.coursedir, assignment, students)
         for submission in found:
             Swap(self.autograded_folder(submission.student, assignment)).recover()
-        return found
+        return [self._admitted(submission) for submission in found]
 
     def contents(self, submission: Submission) -> dict[str, bytes | None]:
         """Read a submission: each notebook of the assignment by name, None where there is none.
@@ -180,7 +179,10 @@ class Course:
             return True
         expected = self._outcome(record, submission)
         folder = self.autograded_folder(submission.student, submission.assignment)
-        return is_in_folder(expected, folder) and self._is_in_gradebook(expected, submission)
+        with transaction(self._gradebook):
+            return is_in_folder(expected, folder) and holds_grades(
+                self._gradebook, expected, submission
+            )
 
     def save(self, record: SubmissionRecord, submission: Submission) -> None:
         """Put results where nbgrader keeps them, all or nothing.
@@ -200,7 +202,7 @@ class Course:
             fill_folder(swap.begin(), result.notebooks, submission, source, self._settings)
             try:
                 with transaction(self._gradebook):
-                    self._save_grades(result, submission)
+                    save_grades(self._gradebook, self._settings.config, result, submission)
                     swap.put()
             except BaseException:
                 swap.undo()
@@ -214,40 +216,17 @@ class Course:
         with transaction(self._gradebook):
             return read_marks(self._gradebook, assignment, student)
 
-    def standing(self, student: str, assignment: str) -> Standing | None:
-        """Sum up what the gradebook says of a submission; None without an entry."""
-        marks = self.marks(student, assignment)
-        return standing(marks) if marks else None
-
-    def _save_grades(self, result: Outcome, submission: Submission) -> None:
-        grades = SaveGrades(
-            self._gradebook,
-            self._settings.config,
-            submission.assignment,
-            submission.student,
-            submission.timestamp,
-        )
-        for notebook in result.notebooks:
-            grades.graded(notebook)
-        for missing in result.missing:
-            grades.missing(missing)
-
-    def _is_in_gradebook(self, expected: Outcome, submission: Submission) -> bool:
-        student, assignment = submission.student, submission.assignment
+    def _admitted(self, submission: Submission) -> Submission:
+        """Turn down a student that the gradebook lacks, where the course adds none by itself."""
+        if self._settings.autograde.create_student or not submission.usable:
+            return submission
         with transaction(self._gradebook):
-            try:
-                entry = self._gradebook.find_submission(assignment, student)
-            except MissingEntry:
-                return False
-            if submission.timestamp not in (None, entry.timestamp):
-                return False
-            marks = read_marks(self._gradebook, assignment, student)
-        found = {
-            (name, cell): mark.auto_score
-            for name, notebook in marks.items()
-            for cell, mark in notebook.cells.items()
-        }
-        return expected.scores.items() <= found.items()
+            known = {student.id for student in self._gradebook.students}
+        if submission.student in known:
+            return submission
+        remedy = "the gradebook has no such student; use 'nbgrader db student add'"
+        problem = "; ".join(filter(None, (remedy, submission.problem)))
+        return replace(submission, problem=problem, usable=False)
 
     def _outcome(self, record: SubmissionRecord, submission: Submission) -> Outcome:
         source = self._source(submission.assignment)

@@ -42,7 +42,7 @@ class Submission:
         others: the remaining files, relative to the folder.
         timestamp: when it was handed in, in UTC without a zone; None where nobody says.
         problem: why a human has to look, whatever the grader finds; empty when nobody has to.
-        usable: whether the gradebook can hold the student's name.
+        usable: whether the gradebook can hold the student.
     """
 
     student: str

@@ -4,71 +4,90 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nbgrader.api import MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 
-if TYPE_CHECKING:
-    from datetime import datetime
+from shardwise_grading.gradebook.marks import read_marks
 
+if TYPE_CHECKING:
     from nbgrader.api import Gradebook, SubmittedAssignment, SubmittedNotebook
     from traitlets.config import Config
 
-    from shardwise_grading.gradebook.autograded import Missing
+    from shardwise_grading.gradebook.autograded import Outcome
+    from shardwise_grading.gradebook.folders import Submission
     from shardwise_grading.gradebook.notebooks import GradedNotebook
 
 
-class SaveGrades:
-    """Fills one submission's entry in a gradebook; call it inside a transaction.
+def save_grades(
+    gradebook: Gradebook, config: Config, result: Outcome, submission: Submission
+) -> None:
+    """Fill a submission's entry in a gradebook; manual scores, extra credit and comments stay.
 
     Args:
-        gradebook: nbgrader's.
+        gradebook: nbgrader's, in a transaction.
         config: the course's, with its plugin for late submissions.
-        assignment: the assignment.
-        student: who handed in.
-        timestamp: when, in UTC; None leaves what the gradebook has.
+        result: what is to be saved.
+        submission: whose it is and when it was handed in.
     """
-
-    def __init__(
-        self,
-        gradebook: Gradebook,
-        config: Config,
-        assignment: str,
-        student: str,
-        timestamp: datetime | None,
-    ) -> None:
-        """Find or make the entry, and those of student and notebooks with it."""
-        self.gradebook, self.config = gradebook, config
-        self.assignment, self.student = assignment, student
-        when = {"timestamp": timestamp} if timestamp else {}
-        gradebook.update_or_create_student(student)
-        with gradebook.db.no_autoflush:  # nbgrader adds the entry only when it is complete
-            self.submission = gradebook.update_or_create_submission(assignment, student, **when)
-
-    def graded(self, notebook: GradedNotebook) -> None:
-        """Save what a notebook earned; manual scores, extra credit and comments stay."""
-        scores = SaveAutoGrades(config=self.config)
-        scores.gradebook, scores.notebook_id = self.gradebook, notebook.name
-        scores.assignment_id, scores.student_id = self.assignment, self.student
-        for index, cell in enumerate(notebook.node.cells):
-            scores.preprocess_cell(cell, {}, index)
-        entry = self._entry(notebook.name)
-        for grade in entry.grades:
-            score = notebook.scores.get(grade.name)
-            grade.auto_score = score
-            if score is None or grade.name in notebook.look:
-                grade.needs_manual_grade = True
-        self.gradebook.db.flush()
-        _Penalties(config=self.config).assign(entry, self.submission)
-
-    def missing(self, notebook: Missing) -> None:
-        """Save that a notebook was not handed in."""
-        entry = self._entry(notebook.name)
-        for grade in entry.grades:
-            grade.auto_score = notebook.scores.get(grade.name)
+    student, assignment = submission.student, submission.assignment
+    # Without a timestamp nbgrader leaves what it has.
+    when = {"timestamp": submission.timestamp} if submission.timestamp else {}
+    gradebook.update_or_create_student(student)
+    with gradebook.db.no_autoflush:  # nbgrader adds the entry only when it is complete
+        entry = gradebook.update_or_create_submission(assignment, student, **when)
+    for notebook in result.notebooks:
+        part = gradebook.find_submission_notebook(notebook.name, assignment, student)
+        _save_scores(gradebook, config, notebook, submission)
+        _mark_unsure(part, notebook)
+        gradebook.db.flush()
+        _Penalties(config=config).assign(part, entry)
+    for missing in result.missing:
+        part = gradebook.find_submission_notebook(missing.name, assignment, student)
+        for grade in part.grades:
+            grade.auto_score = missing.scores.get(grade.name)
             grade.needs_manual_grade = grade.auto_score is None
-        entry.late_submission_penalty = None
+        part.late_submission_penalty = None
 
-    def _entry(self, notebook: str) -> SubmittedNotebook:
-        return self.gradebook.find_submission_notebook(notebook, self.assignment, self.student)
+
+def holds_grades(gradebook: Gradebook, result: Outcome, submission: Submission) -> bool:
+    """Whether a gradebook has the automatic scores and the timestamp of a submission.
+
+    Args:
+        gradebook: nbgrader's, in a transaction.
+        result: what was to be saved.
+        submission: whose it is and when it was handed in.
+    """
+    student, assignment = submission.student, submission.assignment
+    try:
+        entry = gradebook.find_submission(assignment, student)
+    except MissingEntry:
+        return False
+    found = {
+        (name, cell): mark.auto_score
+        for name, notebook in read_marks(gradebook, assignment, student).items()
+        for cell, mark in notebook.cells.items()
+    }
+    in_time = submission.timestamp in (None, entry.timestamp)
+    return in_time and result.scores.items() <= found.items()
+
+
+def _save_scores(
+    gradebook: Gradebook, config: Config, notebook: GradedNotebook, submission: Submission
+) -> None:
+    """Let nbgrader's own step save scores and comments, on a gradebook that is open already."""
+    step = SaveAutoGrades(config=config)
+    step.gradebook, step.notebook_id = gradebook, notebook.name
+    step.assignment_id, step.student_id = submission.assignment, submission.student
+    for index, cell in enumerate(notebook.node.cells):
+        step.preprocess_cell(cell, {}, index)
+
+
+def _mark_unsure(part: SubmittedNotebook, notebook: GradedNotebook) -> None:
+    """Take back scores that only a human can give, and call one where a human has to look."""
+    for grade in part.grades:
+        grade.auto_score = notebook.scores.get(grade.name)
+        if grade.auto_score is None or grade.name in notebook.look:
+            grade.needs_manual_grade = True
 
 
 class _Penalties(AssignLatePenalties):  # type: ignore[misc]

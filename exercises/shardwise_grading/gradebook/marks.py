@@ -71,48 +71,6 @@ class NotebookMark:
         return sum(cell.max_score for cell in self.cells.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a student stands in one assignment.
-
-    Args:
-        points: by notebook, before the penalty.
-        max_points: by notebook.
-        late_penalty: points that are taken away in all.
-        needs_manual: whether a human has to look at a cell.
-
-    Example:
-        >>> Standing({"1-one": 7.0, "2-two": 1.0}, {"1-one": 10.0, "2-two": 10.0}, 2.0).total
-        6.0
-    """
-
-    points: Mapping[str, float]
-    max_points: Mapping[str, float]
-    late_penalty: float = 0.0
-    needs_manual: bool = False
-
-    @property
-    def total(self) -> float:
-        """All points after the penalty, never below zero."""
-        return max(sum(self.points.values()) - self.late_penalty, 0.0)
-
-
-def standing(marks: Mapping[str, NotebookMark]) -> Standing:
-    """Sum up what `read_marks` found.
-
-    Example:
-        >>> mark = NotebookMark({"a": CellMark(score=3.0, max_score=4.0)}, late_penalty=1.0)
-        >>> standing({"1-one": mark}).total
-        2.0
-    """
-    return Standing(
-        points={name: mark.score for name, mark in marks.items()},
-        max_points={name: mark.max_score for name, mark in marks.items()},
-        late_penalty=sum(mark.late_penalty for mark in marks.values()),
-        needs_manual=any(c.needs_manual for mark in marks.values() for c in mark.cells.values()),
-    )
-
-
 def read_marks(gradebook: Gradebook, assignment: str, student: str) -> dict[str, NotebookMark]:
     """Read all marks of a submission, by notebook; nothing where the gradebook has no entry.
 

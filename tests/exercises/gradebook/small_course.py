@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from shardwise_grading.gradebook.course import Course
 from shardwise_grading.records import CellRecord, NotebookRecord, Output, SubmissionRecord
+from shardwise_grading.results import Result
 from shardwise_grading.submission.read import read_script
 
 ASSIGNMENT = "arithmetic"
@@ -109,14 +110,35 @@ def judge_notebook(script, hidden):
     for step in script.steps:
         outputs, results = (), ()
         if step.kind == "code" and step.ask:
-            results = tuple(hidden["CHECKS"][step.ask.part](names[step.ask.solution], None))
+            results = judge_part(step.ask, names, hidden)
         elif step.kind == "code":
             try:
                 exec(step.source, names)
-            except AssertionError:
-                outputs = (Output("error", "no", name="AssertionError"),)
+            except Exception as error:  # noqa: BLE001
+                outputs = (Output("error", "no", name=type(error).__name__),)
         cells.append(CellRecord(step, outputs, results, ran=step.kind == "code"))
     return NotebookRecord(script.name, tuple(cells), script.notes, script.problem)
+
+
+def judge_part(ask, names, hidden):
+    """The results of one hidden cell."""
+    if ask.solution not in names:
+        return (Result(f"there is {ask.solution}", False, ask.points),)
+    return tuple(hidden["CHECKS"][ask.part](names[ask.solution], None))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one student has in the small course."""
+
+    points: dict
+    max_points: dict
+    late_penalty: float
+    needs_manual: bool
+
+    @property
+    def total(self):
+        return sum(self.points.values()) - self.late_penalty
 
 
 @dataclass
@@ -148,6 +170,20 @@ class Small:
         record = self.record(submission)
         self.course.save(record, submission)
         return record
+
+    def standing(self, student):
+        """The gradebook's marks in short; None where it has no entry."""
+        marks = self.course.marks(student, ASSIGNMENT)
+        return (
+            Standing(
+                {name: mark.score for name, mark in marks.items()},
+                {name: mark.max_score for name, mark in marks.items()},
+                sum(mark.late_penalty for mark in marks.values()),
+                any(cell.needs_manual for mark in marks.values() for cell in mark.cells.values()),
+            )
+            if marks
+            else None
+        )
 
     def graded(self, student, name):
         path = self.root / "autograded" / student / ASSIGNMENT / f"{name}.ipynb"

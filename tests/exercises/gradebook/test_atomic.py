@@ -13,6 +13,7 @@ from exercises.gradebook.small_course import ASSIGNMENT, POINTS, RIGHT, WRONG, S
 from shardwise_grading.gradebook.course import Course
 from shardwise_grading.gradebook.swap import Swap
 
+SAVE_GRADES = "shardwise_grading.gradebook.course.save_grades"
 OLD = {"1-twice": 2, "2-half": 0}
 NEW = POINTS
 KILLED = """
@@ -60,7 +61,9 @@ def graded(small, tmp_path):
 
 def state(root):
     """What folder and gradebook say, read without any of our code."""
-    texts = [path.read_text() for path in sorted((root / "autograded/ada" / ASSIGNMENT).glob("*.ipynb"))]
+    texts = [
+        path.read_text() for path in sorted((root / "autograded/ada" / ASSIGNMENT).glob("*.ipynb"))
+    ]
     folder = {"1-twice": 2, "2-half": 0}
     if texts:
         shown = [3.0 if '"3.0"' in texts[0] else 2.0, 2.0 if '"2.0"' in texts[1] else 0.0]
@@ -115,7 +118,7 @@ class TestFailure:
         if where == "put":
             monkeypatch.setattr(Swap, "put", fail)
         elif where == "grades":
-            monkeypatch.setattr(Course, "_save_grades", fail)
+            monkeypatch.setattr(SAVE_GRADES, fail)
         else:
             name = "shardwise_grading.gradebook.transaction.scoped_session.remove"
             monkeypatch.setattr(name, fail)
@@ -135,11 +138,11 @@ class TestFailure:
         def fail(*_):
             raise OSError("no space left")
 
-        monkeypatch.setattr(Course, "_save_grades", fail)
+        monkeypatch.setattr(SAVE_GRADES, fail)
         with pytest.raises(OSError, match="no space left"):
             small.course.save(record, small.submission("ada"))
         assert list((small.root / "autograded/ada").iterdir()) == []
-        assert small.course.standing("ada", ASSIGNMENT) is None
+        assert small.standing("ada") is None
         assert small.course.record("ada", ASSIGNMENT) is None
 
 

@@ -17,7 +17,7 @@ from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 
 from shardwise_grading.gradebook.course import Course
-from shardwise_grading.records import NotebookRecord
+from shardwise_grading.records import NotebookRecord, Output
 
 NONE = "def twice(x):\n    # Your code here."
 
@@ -135,7 +135,7 @@ class TestSave:
         hand_in(small.root, "bob", WRONG)
         for student in ("ada", "bob"):
             small.grade(student)
-        ada, bob = (small.course.standing(name, ASSIGNMENT) for name in ("ada", "bob"))
+        ada, bob = (small.standing(name) for name in ("ada", "bob"))
         assert (ada.points, ada.total) == ({"1-twice": 3, "2-half": 2}, 5)
         assert (bob.points, bob.max_points) == ({"1-twice": 2, "2-half": 0}, POINTS)
         assert not ada.needs_manual
@@ -220,6 +220,67 @@ class TestSave:
         assert small.course.record("ada", ASSIGNMENT) == record
 
 
+class TestSettings:
+    """What the course's own nbgrader_config.py says of grading."""
+
+    def reopen(self, small, *lines):
+        with (small.root / "nbgrader_config.py").open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        small.course = Course.open(small.root)
+        return small.course
+
+    def test_a_course_may_add_no_students_by_itself(self, small):
+        with self.reopen(small, "c.Autograde.create_student = False"):
+            hand_in(small.root, "ada")
+            submission = small.submission("ada")
+            assert submission.problem.startswith("the gradebook has no such student")
+            small.course.save(small.record(submission), submission)
+            assert small.standing("ada") is None
+            with gradebook(small) as book:
+                book.add_student("ada")
+            assert not small.course.is_current(small.submission("ada"))
+            small.grade("ada")
+            assert small.standing("ada").total == 5
+
+    def test_files_that_are_the_students_own_stay(self, small):
+        for name in ("data.csv", "own.py"):
+            (small.root / "source" / ASSIGNMENT / name).write_text("the instructor's")
+        setting = f"c.Autograde.exclude_overwriting = {{'{ASSIGNMENT}': ['own.py']}}"
+        with self.reopen(small, setting, "c.CourseDirectory.groupshared = True"):
+            hand_in(small.root, "ada", **{"data.csv": "mine", "own.py": "mine"})
+            small.grade("ada")
+            folder = small.course.autograded_folder("ada", ASSIGNMENT)
+            assert (folder / "data.csv").read_text() == "the instructor's"
+            assert (folder / "own.py").read_text() == "mine"
+            assert stat.S_IMODE((folder / "own.py").stat().st_mode) == 0o664
+            assert stat.S_IMODE(folder.stat().st_mode) & 0o2770 == 0o2770
+
+    def test_folders_may_have_other_names_and_another_order(self, small):
+        structure = "{nbgrader_step}/{assignment_id}/{student_id}"
+        with self.reopen(small, f"c.CourseDirectory.directory_structure = '{structure}'"):
+            hand_in(small.root, "ada")
+            (small.root / "submitted" / "ada").rename(small.root / "submitted" / "moved")
+            (small.root / "submitted" / ASSIGNMENT).mkdir()
+            moved = small.root / "submitted" / "moved" / ASSIGNMENT
+            moved.rename(small.root / "submitted" / ASSIGNMENT / "ada")
+            small.grade("ada")
+            assert small.standing("ada").total == 5
+            assert (small.root / "autograded" / ASSIGNMENT / "ada" / "1-twice.ipynb").is_file()
+
+    def test_a_pattern_of_noise_on_stderr_is_dropped(self, small):
+        lines = ("c.IgnorePattern.enabled = True", "c.IgnorePattern.pattern = 'Downloading'")
+        with self.reopen(small, *lines):
+            hand_in(small.root, "ada")
+            submission = small.submission("ada")
+            record = small.record(submission)
+            noise = (Output("stderr", "Downloading weights"), Output("stdout", "kept"))
+            cells = tuple(replace(cell, outputs=noise) for cell in record.notebooks[0].cells)
+            noisy = replace(record.notebooks[0], cells=cells)
+            small.course.save(replace(record, notebooks=(noisy,)), submission)
+            (shown,) = small.graded("ada", "1-twice").cells[1].outputs
+            assert shown.text == "kept"
+
+
 class TestHuman:
     def test_scores_credit_and_comments_survive(self, small):
         hand_in(small.root, "bob", WRONG)
@@ -267,12 +328,12 @@ class TestLate:
             hand_in(small.root, student, timestamp=f"{when} UTC")
             small.grade(student)
         late = {
-            student: small.course.standing(student, ASSIGNMENT).late_penalty
+            student: small.standing(student).late_penalty
             for student in ("on-time", "late", "very-late")
         }
         # never more than the score of a notebook
         assert late == {"on-time": 0, "late": 2, "very-late": 5}
-        assert small.course.standing("very-late", ASSIGNMENT).total == 0
+        assert small.standing("very-late").total == 0
         small.course.__exit__()
 
     def test_an_extension_counts_and_a_zone_too(self, small):
@@ -280,14 +341,14 @@ class TestLate:
         set_duedate(small, self.DUE)
         hand_in(small.root, "ada", timestamp="2026-01-01T14:30:00+01:00")
         small.grade("ada")
-        assert small.course.standing("ada", ASSIGNMENT).late_penalty == 3
+        assert small.standing("ada").late_penalty == 3
         with gradebook(small) as book:
             book.grant_extension(ASSIGNMENT, "ada", hours=1)
         small.grade("ada")
-        assert small.course.standing("ada", ASSIGNMENT).late_penalty == 1
+        assert small.standing("ada").late_penalty == 1
         set_duedate(small, None)
         small.grade("ada")
-        assert small.course.standing("ada", ASSIGNMENT).late_penalty == 0
+        assert small.standing("ada").late_penalty == 0
         small.course.__exit__()
 
     def test_a_newer_timestamp_needs_saving_but_no_grading(self, small):
@@ -311,7 +372,7 @@ class TestDamage:
     def test_a_missing_notebook_gets_no_points_and_the_rest_counts(self, small):
         hand_in(small.root, "ada", {"1-twice": RIGHT["1-twice"]})
         small.grade("ada")
-        standing = small.course.standing("ada", ASSIGNMENT)
+        standing = small.standing("ada")
         assert standing.points == {"1-twice": 3, "2-half": 0}
         assert not standing.needs_manual
         folder = small.course.autograded_folder("ada", ASSIGNMENT)
@@ -324,7 +385,7 @@ class TestDamage:
         marks = small.course.marks("ada", ASSIGNMENT)
         assert [mark.score for mark in marks.values()] == [0, 0]
         assert marks["1-twice"].cells["twice-hidden"].score is None
-        assert small.course.standing("ada", ASSIGNMENT).needs_manual
+        assert small.standing("ada").needs_manual
         assert small.course.is_current(small.submission("ada"))
 
     def test_a_notebook_that_cannot_be_read_is_marked(self, small):
@@ -346,8 +407,8 @@ class TestDamage:
         small.grade("ada")
         change_grade(small, "ada", "twice-hidden", manual_score=2, needs_manual_grade=False)
         assert small.course.is_current(small.submission("ada"))
-        assert small.course.standing("ada", ASSIGNMENT).total == 4
-        assert not small.course.standing("ada", ASSIGNMENT).needs_manual
+        assert small.standing("ada").total == 4
+        assert not small.standing("ada").needs_manual
 
     def test_points_of_a_notebook_with_a_problem_count_and_are_marked(self, small):
         hand_in(small.root, "ada")
@@ -393,7 +454,7 @@ class TestDamage:
             book.db.commit()
         (small.root / "submitted/ada" / ASSIGNMENT / "2-half.ipynb").unlink()
         small.grade("ada")
-        assert small.course.standing("ada", ASSIGNMENT).late_penalty == 0
+        assert small.standing("ada").late_penalty == 0
 
 
 class TestFormgrader:

@@ -192,14 +192,14 @@ class TestNames:
         small.course.save(record, odd)
         assert small.course.record(odd.student, ASSIGNMENT) == record
         assert small.course.is_current(odd)
-        assert small.course.standing(odd.student, ASSIGNMENT) is None
+        assert small.standing(odd.student) is None
         assert not (small.root / "autograded").exists()
 
     @pytest.mark.parametrize("name", ["o'hara", "Zoë 李", "a+b", "[x]*", "100%", "{0}"])
     def test_of_students_that_are_only_unusual(self, small, name):
         hand_in(small.root, name)
         small.grade(name)
-        assert small.course.standing(name, ASSIGNMENT).total == 5
+        assert small.standing(name).total == 5
         assert small.course.is_current(small.submission(name))
 
     def test_of_hidden_folders_and_excluded_students_are_passed_over(self, small):
@@ -264,4 +264,4 @@ class TestBetweenLookingAndReading:
         submission = small.submission("ada")
         long = replace(submission, others=(submission.others[0].parent / ("y/" * 2040 + "x.txt"),))
         small.course.save(small.record(submission), long)
-        assert small.course.standing("ada", ASSIGNMENT).total == 5
+        assert small.standing("ada").total == 5
