@@ -32,18 +32,10 @@ def render(template: str, values: Mapping[str, object], folder: Path = TEMPLATES
     Returns:
         The page in UTF-8; the same bytes for the same values.
     """
-    environment = Environment(
-        loader=FileSystemLoader([folder, TEMPLATES]),
-        autoescape=True,
-        finalize=_finalize,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     shared = {"style": Markup(style), "style_hash": digest}  # noqa: S704 - a file of ours
-    return environment.get_template(template).render({**values, **shared}).encode()
+    return _environment(folder).get_template(template).render({**values, **shared}).encode()
 
 
 def put(path: Path, content: bytes) -> Path:
@@ -66,6 +58,18 @@ def put(path: Path, content: bytes) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     return path
+
+
+@functools.cache
+def _environment(folder: Path) -> Environment:
+    return Environment(
+        loader=FileSystemLoader([folder, TEMPLATES]),
+        autoescape=True,
+        finalize=_finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 @functools.cache
