@@ -67,12 +67,11 @@ def tasks_of_this_user() -> int:
     uid = os.geteuid()
     if uid == 0 or not Path("/proc/self").exists():
         return 0
-    folders = [folder for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
     count = 0
-    for folder in folders:
+    for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if folder.stat().st_uid == uid:
-                count += len(os.listdir(folder / "task"))
+                count += sum(1 for _ in (folder / "task").iterdir())
     return count
 
 

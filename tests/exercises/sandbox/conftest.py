@@ -1,4 +1,4 @@
-"""Cages for attacks: each protection that encloses a fork, as this user and as one without rights."""
+"""Cages for attacks: each protection of a fork, as this user and as one without rights."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ def course():
         os.chown(folder / "gradebook.db", NOBODY, NOBODY)
     yield folder
     assert (folder / "gradebook.db").read_text(encoding="utf-8") == "secret"
-    assert os.listdir(folder) == ["gradebook.db"]
+    assert [path.name for path in folder.iterdir()] == ["gradebook.db"]
     shutil.rmtree(folder)

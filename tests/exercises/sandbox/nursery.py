@@ -6,6 +6,7 @@ its own, so that a hole in the sandbox does not harm the machine.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -22,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
+NOTHING_LEFT = {"seconds": 0, "left": []}
 
 # What is imported before the sandbox closes; an attack as another user finds no more than this.
 PRELUDE = """
@@ -40,7 +42,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def errno_of(name, *arguments):
     ctypes.set_errno(0)
-    result = getattr(libc, name)(*[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments])
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
+    result = getattr(libc, name)(*words)
     return errno.errorcode[ctypes.get_errno()] if result == -1 else "did"
 """
 
@@ -57,7 +60,6 @@ class Answer:
     error: str
     reason: str
     status: int
-    seconds: float
     left: list[int]
 
 
@@ -117,11 +119,11 @@ def main() -> None:
             try:
                 answer = guard(json.loads(line), readable, space, parent)
                 os.write(theirs, json.dumps(answer).encode())
-            except BaseException as error:
+            except Exception as error:  # noqa: BLE001
                 os.write(2, f"guard: {error!r}\n".encode())
             os._exit(0)
         os.close(theirs)
-        with open(ours, "rb") as pipe:
+        with os.fdopen(ours, "rb") as pipe:
             answer = pipe.read()
         os.waitpid(child, 0)
         for scratch in Path(tempfile.gettempdir()).glob(f"scratch-{child}-*"):
@@ -141,12 +143,12 @@ def guard(request: dict, readable: list[Path], space: dict, parent: int) -> dict
     try:
         student = enter(request["protection"], limits, readable, scratch, keep=(2, give))
     except ProtectionError as error:
-        return dict(value=None, error=str(error), reason="", status=0, seconds=0, left=[])
+        return {"value": None, "error": str(error), "reason": "", "status": 0} | NOTHING_LEFT
     if student == 0:
         os.write(give, run(request, space))
         os._exit(0)
     os.close(give)
-    reason, status, content = "", 0, b""
+    reason, content = "", b""
     while time.monotonic() - begin < request["seconds"]:
         if select.select([result], [], [], 0.02)[0]:
             piece = os.read(result, 65536)
@@ -158,41 +160,36 @@ def guard(request: dict, readable: list[Path], space: dict, parent: int) -> dict
             break
     else:
         reason = "time is over"
-    seconds = time.monotonic() - begin
     owners = _owned(student)
     os.kill(student, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(student, 0)[1])
     left = [one for one in owners if Path(f"/proc/{one}").exists()]
     value = json.loads(content) if content.endswith(b"\n") else {"value": None, "error": ""}
-    return value | {"reason": reason, "status": status, "seconds": seconds, "left": left}
+    return value | {"reason": reason, "status": status, "left": left}
 
 
 def _owned(student: int) -> list[int]:
     """Host ids of all processes in the student's PID namespace."""
-    home = os.stat(f"/proc/{student}/ns/pid").st_ino if os.path.exists(f"/proc/{student}") else 0
-    mine = os.stat("/proc/self/ns/pid").st_ino
-    if home == mine:
+
+    def home(process: object) -> int:
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{process}/ns/pid").stat().st_ino
+        return 0
+
+    if home(student) in {0, home("self")}:
         return [student]
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            if name.isdecimal() and os.stat(f"/proc/{name}/ns/pid").st_ino == home:
-                found.append(int(name))
-        except OSError:
-            continue
-    return found
+    everybody = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    return [process for process in everybody if home(process) == home(student)]
 
 
 def run(request: dict, space: dict) -> bytes:
+    value = {"value": None, "error": ""}
     try:
         exec(request["source"], space)
-        value = {"value": eval(request["call"], space), "error": ""}
-        return json.dumps(value).encode() + b"\n"
-    except BaseException as error:
-        return (
-            json.dumps({"value": None, "error": f"{type(error).__name__}: {error}"}).encode()
-            + b"\n"
-        )
+        value["value"] = eval(request["call"], space)
+    except Exception as error:  # noqa: BLE001
+        value["error"] = f"{type(error).__name__}: {error}"
+    return json.dumps(value).encode() + b"\n"
 
 
 if __name__ == "__main__":

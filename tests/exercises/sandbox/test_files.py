@@ -17,8 +17,8 @@ def failed(outcome: str) -> bool:
 
 def open_course(course):
     file = f"{course}/gradebook.db"
-    os.symlink(file, "link")
-    os.symlink(course, "folder")
+    Path("link").symlink_to(file)
+    Path("folder").symlink_to(course)
     ways = [file, f"/proc/1/root{file}", f"/proc/self/root{file}", f"/proc/self/cwd/../../..{file}"]
     ways += ["link", "folder/gradebook.db", "../" * 20 + file]
     with contextlib.suppress(OSError):
@@ -86,7 +86,7 @@ def open_descriptors():
     found = {}
     for name in range(1024):
         with contextlib.suppress(OSError):
-            found[name] = os.readlink(f"/proc/self/fd/{name}")
+            found[name] = str(Path(f"/proc/self/fd/{name}").readlink())
     return found
 
 
@@ -95,7 +95,7 @@ def devices():
         "disk": tried(os.mknod, "disk", 0o60600, os.makedev(254, 0)),
         "memory": tried(os.mknod, "mem", 0o20600, os.makedev(1, 1)),
         "null": tried(open, "/dev/null", "r+b", buffering=0),
-        "random": tried(lambda: len(open("/dev/urandom", "rb", buffering=0).read(4))),
+        "random": tried(lambda: len(os.urandom(4))),
         "others": [
             tried(open, f"/dev/{name}", "rb") for name in ("mem", "kmsg", "vda", "tty", "zero")
         ],

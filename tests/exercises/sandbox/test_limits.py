@@ -57,11 +57,8 @@ def hold_in_sockets():
 
 
 def hold_in_files(size):
-    outcomes = []
-    for folder in ("/tmp", "/dev/shm"):
-        for number in range(20):
-            outcomes.append(tried(Path(folder, str(number)).write_bytes, b"x" * size))
-    return outcomes
+    places = [Path(folder, str(number)) for folder in ("/tmp", "/dev/shm") for number in range(20)]
+    return [tried(place.write_bytes, b"x" * size) for place in places]
 
 
 def make_files():

@@ -29,7 +29,8 @@ import os, pathlib, sys
 from shardwise_grading.sandbox import Limits, readable_paths, settle
 settle(readable_paths(), Limits())
 import socket
-for act in (lambda: open(sys.argv[1]), lambda: socket.socket(), lambda: os.kill(int(sys.argv[2]), 9)):
+secret, process = sys.argv[1], int(sys.argv[2])
+for act in (lambda: open(secret), lambda: socket.socket(), lambda: os.kill(process, 9)):
     try:
         act()
         print("did")
@@ -47,7 +48,7 @@ class TestChoice:
 
     def test_is_refused_where_nothing_works(self, monkeypatch):
         monkeypatch.setattr(protections, "available", lambda _: "not here")
-        with pytest.raises(ProtectionError, match="landlock: not here.*--no-sandbox"):
+        with pytest.raises(ProtectionError, match=r"landlock: not here.*--no-sandbox"):
             best()
 
     def test_is_described_by_a_sentence_each(self):
@@ -110,8 +111,9 @@ class TestBubblewrap:
         secret.touch()
         command = bubblewrap_command(readable_paths(), Limits())
         command += [sys.executable, "-c", INSIDE_BUBBLEWRAP, str(secret), str(os.getpid())]
+        environment = {"PATH": "/usr/bin", "SECRET": "s3cret"}
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=30, env={"PATH": "/usr/bin"}
+            command, capture_output=True, text=True, timeout=30, env=environment, check=False
         )
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
