@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 from exercises.handed_in import as_bytes
-from exercises.notebook_damage import damage, first
+from exercises.notebook_damage import DAMAGES, damage, first
 
-DEEP = 100_000
+__all__ = ["DAMAGES"]  # with those of cells, which it adds to
+
+DEEP = 20_000
 
 
 def put(notebook, place, value):
@@ -145,6 +147,26 @@ def two_notebooks_in_one_file(notebook, layout):
 @damage()
 def a_comma_too_many_in_the_outputs(notebook, layout):
     return put(notebook, (first(notebook, layout), "outputs"), b"[1,,]")
+
+
+@damage()
+def a_comma_too_many_in_the_tags(notebook, layout):
+    return put(notebook, (first(notebook, layout)["metadata"], "tags"), b"[1,,]")
+
+
+@damage("^the file says that its format is nothing")
+def a_word_that_json_lacks(notebook, layout):
+    return put(notebook, (notebook, "nbformat"), b"four")
+
+
+@damage()
+def a_key_of_five_thousand_letters(notebook, layout):
+    first(notebook, layout)["k" * 5_000] = first(notebook, layout)["metadata"]["k" * 5_000] = 1
+
+
+@damage(problem=BROKEN)
+def a_value_is_missing(notebook, layout):
+    return put(notebook, (notebook, "metadata"), b"")
 
 
 @damage()
@@ -288,8 +310,8 @@ def nested_without_an_end(notebook, layout):
 
 
 @damage(problem="^the file can't be read: a list in it has more than 1,000 parts$")
-def a_hundred_thousand_cells(notebook, layout):
-    notebook["cells"] += [{"cell_type": "code", "source": "x = 1"}] * 100_000
+def twenty_thousand_cells(notebook, layout):
+    notebook["cells"] += [{"cell_type": "code", "source": "x = 1"}] * 20_000
 
 
 @damage("^cell 4 holds 3,000,00. bytes of text, which is too much; it was left out", lost="first")

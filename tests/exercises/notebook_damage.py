@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from shardwise_grading.submission import Layout
 
 DAMAGES: list[Damage] = []
-SENSELESS = b""
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,13 @@ class Damage:
 
     Args:
         name: what happened.
-        apply: changes a solved notebook, or returns another file; `SENSELESS` where there is
-            nothing to damage.
+        apply: changes a solved notebook, or returns another file.
         notes: a regular expression for each note, in order; ``{a}`` is the first answer's name,
             ``{h}`` and ``{v}`` those of the first hidden and visible test; one with ``{each}``
             stands for as many notes as there are answers.
         lost: ``"nothing"``, ``"first"`` (the first answer's points) or ``"all"`` of the points.
         problem: a regular expression for the reason why a human must look.
+        answers: how many answers a notebook needs for it.
     """
 
     name: str
@@ -50,11 +49,14 @@ class Damage:
     notes: tuple[str, ...] = ()
     lost: str = "nothing"
     problem: str = ""
+    answers: int = 1
 
 
-def damage(*notes, lost="nothing", problem=""):
+def damage(*notes, lost="nothing", problem="", answers=1):
+    lost = "all" if problem else lost
+
     def keep(apply):
-        DAMAGES.append(Damage(apply.__name__, apply, notes, "all" if problem else lost, problem))
+        DAMAGES.append(Damage(apply.__name__, apply, notes, lost, problem, answers))
         return apply
 
     return keep
@@ -108,7 +110,7 @@ def tests_are_there_three_times(notebook, layout):
         beside(notebook, test, test, test)
 
 
-@damage("^{v} was changed; the instructor's ran")
+@damage("^{v} has a changed copy, which ran as the student's own")
 def a_changed_copy_of_a_test(notebook, layout):
     test = first(notebook, layout, "visible")
     beside(notebook, test, test | {"source": ["print('all is well')"]})
@@ -122,12 +124,12 @@ def all_cells_are_there_twice(notebook, layout):
 # Renamed ----------------------------------------------------------------------------------------
 
 
-@damage("^{a} is called 'mine'; its id told which it is", "^no cell of this .* is called 'mine'")
+@damage("^{a} is called 'mine'; its id told which it is")
 def an_answer_is_renamed(notebook, layout):
     first(notebook, layout)["metadata"]["nbgrader"]["grade_id"] = "mine"
 
 
-@damage("^{a} is called 'mine'; what it defines told", "^no cell .* is called 'mine'")
+@damage("^{a} is called 'mine'; what it defines told")
 def an_answer_is_renamed_and_has_another_id(notebook, layout):
     answer = first(notebook, layout)
     answer["metadata"]["nbgrader"]["grade_id"] = answer["id"] = "mine"
@@ -143,22 +145,19 @@ def an_answer_has_the_name_of_a_visible_test(notebook, layout):
     first(notebook, layout)["metadata"]["nbgrader"]["grade_id"] = of_role(layout, "visible")[0]
 
 
-@damage("^{each} is called .*; its id told")
+@damage("^{each} is called .*; its id told", answers=2)
 def answers_have_each_others_names(notebook, layout):
     answers = [called(notebook, name) for name in of_role(layout, "solution")]
-    if len(answers) == 1:
-        return SENSELESS
     names = [answer["metadata"]["nbgrader"] for answer in answers]
     for answer, name in zip(answers, reversed(names), strict=True):
         answer["metadata"]["nbgrader"] = name
-    return None
 
 
-@damage("^{each} is called .*; what it defines told")
+@damage("^{each} is called .*; what it defines told", answers=2)
 def answers_have_each_others_names_and_no_ids(notebook, layout):
     for cell in notebook["cells"]:
         del cell["id"]
-    return answers_have_each_others_names(notebook, layout)
+    answers_have_each_others_names(notebook, layout)
 
 
 @damage("^{a} is there 2 times", "^{h} is missing; the instructor's ran")
@@ -167,7 +166,7 @@ def a_hidden_test_has_the_name_of_an_answer(notebook, layout):
     test["metadata"]["nbgrader"]["grade_id"] = of_role(layout, "solution")[0]
 
 
-@damage("^no cell of this notebook is called '<script>")
+@damage("^{h} is called '<script>")
 def a_test_has_a_hostile_name(notebook, layout):
     test = first(notebook, layout, "hidden")
     test["metadata"]["nbgrader"]["grade_id"] = "<script>\x1b[2J\ud800" + "x" * 500
@@ -347,7 +346,7 @@ def an_answer_claims_to_be_a_test(notebook, layout):
     first(notebook, layout, "hidden")["metadata"]["nbgrader"]["grade"] = False
 
 
-@damage("^no cell of this notebook is called 'bonus'; it ran as the student's own")
+@damage("^no cell of this notebook is called 'bonus'; it's the student's$")
 def a_forged_test_is_added(notebook, layout):
     forged = copy.deepcopy(first(notebook, layout, "hidden")) | {"id": "bonus", "source": "100.0"}
     forged["metadata"]["nbgrader"] |= {"grade_id": "bonus", "points": 100}

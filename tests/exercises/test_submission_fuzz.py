@@ -20,7 +20,7 @@ from shardwise_grading.submission.read import MAX_NOTES
 LAYOUT = LAYOUTS["2-stage-2-memory"]
 SOLVED = as_bytes(solved("2-stage-2-memory"))
 EXAMPLES = settings(
-    max_examples=150,
+    max_examples=100,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -63,27 +63,28 @@ def notes_on(layout: Layout, cells: Sequence[Cell], match: Match) -> list[str]:
     """Say what an instructor should know of a student's cells; nothing of an honest notebook."""
     notes: list[str] = []
     moved = moved_answers(layout, match)
+    placed = match.places
+    loose = Counter(cell.grade_id for n, cell in enumerate(cells) if n not in placed)
     by_place: dict[int, list[int]] = {}
-    for number, place in sorted(match.places.items()):
+    for number, place in sorted(placed.items()):
         by_place.setdefault(place, []).append(number)
     for place, step in enumerate(layout.steps):
         found = by_place.get(place, [])
         if step.role == "solution":
             notes += _on_answer(layout, cells, match, place)
-            notes += (
-                [f"{step.grade_id} stood behind cells that follow it"] if place in moved else []
-            )
+            if place in moved:
+                notes.append(
+                    f"{step.grade_id} stood behind cells that follow it; it ran in its place"
+                )
         elif step.role != "text":
-            notes += _on_test(step, found, match)
+            changed = bool(match.edited.intersection(found))
+            names = {cells[number].grade_id for number in found}
+            notes += _on_test(step.grade_id, names, changed, loose[step.grade_id])
         if step.role != "text":
             notes += [n for number in found for n in _on_claims(layout, place, cells[number])]
     known = {step.grade_id for step in layout.steps} | {""}
-    strange = Counter(cell.grade_id for cell in cells if cell.grade_id not in known)
-    for name in strange:
-        notes.append(
-            f"no cell of this notebook is called {show(name)}; it ran as the student's own"
-        )
-    return notes
+    strange = (show(name) for name in loose if name not in known)
+    return notes + [f"no cell of this notebook is called {n}; it's the student's" for n in strange]
 
 
 def _is_own(layout: Layout, cells: Sequence[Cell], match: Match, number: int) -> bool:
@@ -120,11 +121,23 @@ def _on_answer(layout: Layout, cells: Sequence[Cell], match: Match, place: int) 
         )
 
 
-def _on_test(step: Step, found: Sequence[int], match: Match) -> Iterator[str]:
+def _on_test(name: str, found: set[str], changed: bool, pasted: int) -> Iterator[str]:
+    """Say what became of a test.
+
+    Args:
+        name: the instructor's.
+        found: the names of the cells that repeat it.
+        changed: whether one of them has another text.
+        pasted: how many further cells have its name.
+    """
     if not found:
-        yield f"{step.grade_id} is missing; the instructor's ran"
-    elif match.edited.intersection(found):
-        yield f"{step.grade_id} was changed; the instructor's ran"
+        yield f"{name} is missing; the instructor's ran"
+    for other in sorted(found - {name, ""}):
+        yield f"{name} is called {show(other)}; its text told which it is"
+    if changed:
+        yield f"{name} was changed; the instructor's ran"
+    if found and pasted:
+        yield f"{name} has a changed copy, which ran as the student's own"
 
 
 def _on_claims(layout: Layout, place: int, cell: Cell) -> Iterator[str]:

@@ -115,6 +115,12 @@ def _find_copies(layout: Layout, cells: Sequence[Cell], match: Match) -> None:
         match.copies[number] = place
         if not repeats(cell.source, released(layout.steps[place])):
             match.edited.add(number)
+    # Beside a test as it was, a pasted and changed copy is the student's own.
+    whole = {place for number, place in match.copies.items() if number not in match.edited}
+    for number in sorted(match.edited):
+        if match.copies[number] in whole and layout.steps[match.copies[number]].role != "text":
+            del match.copies[number]
+            match.edited.remove(number)
 
 
 class _Look:
