@@ -277,8 +277,8 @@ ATTACKS = [
     ),
     Attack("format-3", damage=written(old_format), human=None),
     Attack("format-4-point-99", damage=version(nbformat_minor=99)),
-    Attack("format-2", damage=version(nbformat=2), **NOTHING),
-    Attack("format-5", damage=version(nbformat=5), **NOTHING),
+    Attack("format-2", damage=version(nbformat=2), says=("format",)),
+    Attack("format-5", damage=version(nbformat=5), says=("format",)),
     Attack("format-as-text", damage=version(nbformat="4"), outcome="at most half", human=None),
     Attack(
         "format-none",

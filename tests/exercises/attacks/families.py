@@ -81,7 +81,7 @@ OFTEN = {
     "network": "tcp-to-this-machine abstract-unix-socket unix-socket-by-path",
     "output": """
         gigabyte-in-one-line gigabyte-by-os-write half-characters huge-traceback
-        displays-without-end stdout-is-none first-ten-descriptors-closed markup
+        displays-without-end stdout-is-none standard-descriptors-closed markup
         """,
     "patches": """
         torch-comparisons-say-yes builtins-replaced shell-runs-nothing asserts-stripped

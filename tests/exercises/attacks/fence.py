@@ -95,7 +95,7 @@ class Fence:
         process = self._alive()
         order = {
             "name": name,
-            "content": content and base64.b64encode(content).decode(),
+            "content": None if content is None else base64.b64encode(content).decode(),
             "limits": limits,
         }
         with suppress(BrokenPipeError):
@@ -112,12 +112,7 @@ class Fence:
     def close(self) -> None:
         """End the grader and all that came of it."""
         if self._process:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            for pid in descendants(self._process.pid):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            self._process.wait()
+            end(self._process)
             self._process.stdin.close()
             self._process.stdout.close()
             self._process = None
@@ -135,21 +130,11 @@ class Fence:
             str(self._folder / "a course"),
         ]
         machine = str(Path("/proc/self/ns/pid").readlink())
-        self._process = subprocess.Popen(
-            [*own_namespace(), *program, self._protection, machine],
+        self._process = start(
+            [*program, self._protection, machine],
+            self._folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(self._folder),
-                "PYTHONPATH": str(ROOT / "tests"),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "OMP_NUM_THREADS": "1",
-                "SHARDWISE_SEED": "another",
-            },
-            cwd=ROOT,
-            start_new_session=True,
-            preexec_fn=_limits,
         )
         threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
         return self._process
@@ -164,17 +149,66 @@ class Fence:
         return b""
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        """End everything when it takes too much of the machine."""
-        while process.poll() is None:
-            pids = descendants(process.pid)
-            memory = sum(_memory(pid) for pid in pids)
-            if memory > MOST_MEMORY or len(pids) > MOST_PROCESSES:
-                self._ended = f"the fence ended {len(pids)} processes that held {memory >> 20} MiB"
-                for pid in pids:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                return
-            time.sleep(0.2)
+        self._ended = watch(process) or self._ended
+
+
+def run(program: list[str], home: Path, patience: float, **settings) -> tuple[int, str]:
+    """Run a program behind a fence until it ends; returns its status and what it printed."""
+    process = start(program, home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings)
+    watcher = threading.Thread(target=watch, args=(process,), daemon=True)
+    watcher.start()
+    try:
+        printed, _ = process.communicate(timeout=patience)
+    finally:
+        end(process)
+        process.stdout.close()
+        watcher.join()
+    return process.returncode, printed.decode(errors="replace")
+
+
+def start(program: list[str], home: Path, **settings) -> subprocess.Popen[bytes]:
+    """Start a program inside limits, and in a PID namespace of its own where that is possible."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": str(ROOT / "tests"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "SHARDWISE_SEED": "another",
+        "COLUMNS": "160",
+    }
+    return subprocess.Popen(
+        [*own_namespace(), *program],
+        env=environment,
+        start_new_session=True,
+        preexec_fn=_limits,
+        **({"cwd": ROOT} | settings),
+    )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a program and all that came of it."""
+    if process.poll() is None:
+        for pid in descendants(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def watch(process: subprocess.Popen[bytes]) -> str:
+    """End everything when it takes too much of the machine, and say so."""
+    while process.poll() is None:
+        pids = descendants(process.pid)
+        memory = sum(map(_memory, pids))
+        if memory > MOST_MEMORY:  # forks share most of it
+            memory = sum(map(_own_share, pids))
+        if memory > MOST_MEMORY or len(pids) > MOST_PROCESSES:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return f"the fence ended {len(pids)} processes that held {memory >> 20} MiB"
+        time.sleep(0.2)
+    return ""
 
 
 @cache
@@ -198,10 +232,19 @@ def descendants(pid: int) -> list[int]:
 
 
 def _memory(pid: int) -> int:
-    """What a process holds by itself, in bytes."""
+    """What a process holds in memory that is no file's, in bytes."""
     with suppress(OSError, ValueError):
         fields = Path(f"/proc/{pid}/statm").read_text().split()
         return (int(fields[1]) - int(fields[2])) * resource.getpagesize()
+    return 0
+
+
+def _own_share(pid: int) -> int:
+    """The same with each shared page divided by those who share it; slow."""
+    with suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) << 10
     return 0
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from exercises.attacks import course, places
 
-from shardwise_grading.checking import session
 from shardwise_grading.checking.grade import grade_notebook
 from shardwise_grading.checking.limits import GradingLimits
 from shardwise_grading.checking.work import Checks
@@ -28,7 +27,6 @@ from shardwise_grading.submission import Layout, layouts, read_script
 
 SECONDS = 1.0  # for a cell
 CALL_SECONDS = 1.0
-GRACE = 0.5  # on top, before a process is ended from outside
 LEAVING = 3.0  # seconds in which everything that a student started has to be gone
 LIMITS = GradingLimits(
     cell_seconds=SECONDS,
@@ -128,7 +126,6 @@ def _command(pid: int) -> str:
 def main(folder: str, protection: str, machine: str) -> None:
     """Grade until stdin ends."""
     adopt_orphans()
-    session.GRACE = GRACE
     layouts_ = layouts(course.SOURCE)
     watch = Watch(Path(folder))
     hidden = checks()
@@ -139,7 +136,7 @@ def main(folder: str, protection: str, machine: str) -> None:
     watch.usual = others()
     for line in sys.stdin:
         order = json.loads(line)
-        content = order["content"] and base64.b64decode(order["content"])
+        content = None if order["content"] is None else base64.b64decode(order["content"])
         if content:
             content = places.filled_in(content, watch.course.folder, watch.listeners, machine)
         started = time.monotonic()

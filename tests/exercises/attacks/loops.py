@@ -28,7 +28,7 @@ while True:
 """
 
 ATTACKS = [
-    Attack("loop-in-a-cell", before=FOREVER, says=("1 s",)),
+    Attack("loop-in-a-cell", before=FOREVER),
     Attack("loop-behind-the-solution", after=FOREVER),
     Attack("loop-while-the-solution-is-defined", instead=FOREVER, outcome="half"),
     Attack("loop-in-every-call", inside=FOREVER, outcome="data"),

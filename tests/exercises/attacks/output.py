@@ -125,7 +125,10 @@ ATTACKS = [
         after="print('x')",
     ),
     Attack(
-        "first-ten-descriptors-closed", before="import os; os.closerange(0, 3)", after="print('x')"
+        "standard-descriptors-closed",
+        before="import os; os.closerange(0, 3)",
+        after="print('x')",
+        outcome="at most half",
     ),
     Attack(
         "every-descriptor-closed",
