@@ -13,7 +13,7 @@ from shardwise_grading.sandbox.protections import (
     describe,
 )
 from shardwise_grading.sandbox.readable import readable_paths
-from shardwise_grading.sandbox.watch import watch
+from shardwise_grading.sandbox.watch import stop, watch
 
 __all__ = [
     "PROTECTIONS",
@@ -28,5 +28,6 @@ __all__ = [
     "enter",
     "readable_paths",
     "settle",
+    "stop",
     "watch",
 ]

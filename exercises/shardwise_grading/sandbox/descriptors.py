@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STANDARD = (0, 1, 2)
-KEPT_PREFIXES = ("OMP_", "MKL_", "LC_")
-KEPT = ("LANG", "TZ", "PYTHONHASHSEED")
+KEPT_PREFIXES = ("OMP_", "MKL_", "LC_", "MPL", "PYTHON")
+KEPT = ("LANG", "TZ")
 
 
 def keep_only(descriptors: Iterable[int]) -> None:
@@ -37,6 +37,7 @@ def clean_environment(home: Path) -> None:
     }
     os.environ.clear()
     own = {"PATH": "/usr/local/bin:/usr/bin:/bin", "USER": "student"}
-    os.environ.update(kept | own, HOME=str(home), TMPDIR=str(home))
+    places = {"HOME": str(home), "TMPDIR": str(home), "MPLCONFIGDIR": str(home / ".matplotlib")}
+    os.environ.update(kept | own | places)
     tempfile.tempdir = None
     os.chdir(home)

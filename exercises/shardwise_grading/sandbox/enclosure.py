@@ -7,7 +7,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING
 
-from shardwise_grading.sandbox import levels, processes, watch
+from shardwise_grading.sandbox import levels, privileges, processes, watch
 from shardwise_grading.sandbox.descriptors import keep_only
 from shardwise_grading.sandbox.protections import ProtectionError, known
 
@@ -60,6 +60,7 @@ def enter(
     kept = tuple(keep)
     ours, theirs = socket.socketpair()
     try:
+        privileges.adopt_orphans()
         uid = level.prepare(room)
         student = os.fork()
     except OSError as error:
@@ -74,7 +75,7 @@ def enter(
         os.kill(student, signal.SIGKILL)
         os.waitpid(student, 0)
         raise ProtectionError(message.decode() or "the student's process ended at once")
-    watch.start(student, levels.view(room, student, folders))
+    watch.start(student, levels.view(room, folders))
     return student
 
 

@@ -62,12 +62,12 @@ class Level:
     enclose: Callable[[Room, int | None], list[int]]
 
 
-def view(room: Room, student: int, folders: list[int]) -> View:
-    """Say where the guard sees a student, from what `enclose` returned in it."""
+def view(room: Room, folders: list[int]) -> View:
+    """Say where the guard sees its student, from what `enclose` returned there."""
     if folders:
         return View(folders[0], volumes=tuple(folders[1:]))
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    return View(proc, process=student, folder=room.scratch)
+    return View(proc, guard=os.getpid(), folder=room.scratch)
 
 
 def _in_namespaces(room: Room, uid: int | None) -> list[int]:

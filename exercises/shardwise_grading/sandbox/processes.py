@@ -22,13 +22,13 @@ def everybody(proc: int) -> list[int]:
     return [int(name) for name in os.listdir(proc) if name.isdecimal()]
 
 
-def family(proc: int, process: int) -> list[int]:
-    """Return the ids of a process and of all that descend from it."""
+def descendants(proc: int, process: int) -> list[int]:
+    """Return the ids of all processes that descend from one."""
     found = [process]
     for one in found:  # it grows on the way
         for task in _names(proc, f"{one}/task"):
             found += map(int, _read(proc, f"{one}/task/{task}/children").split())
-    return found
+    return found[1:]
 
 
 def held(proc: int, process: int) -> tuple[int, int]:

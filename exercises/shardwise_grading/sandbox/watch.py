@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,22 +27,22 @@ class View:
 
     Args:
         proc: a descriptor of a /proc folder.
-        process: the student's id there; 0 when all processes there are the student's.
+        guard: the guard's own id there; 0 when all processes there are the student's.
         volumes: descriptors of file systems in memory that belong to the student.
         folder: a folder on disk that the student may write to.
         inherited: bytes that the student shared with the warm parent at the start.
     """
 
     proc: int
-    process: int = 0
+    guard: int = 0
     volumes: tuple[int, ...] = ()
     folder: Path | None = None
     inherited: int = 0
 
     def processes(self) -> list[int]:
         """Ids of all processes of the student."""
-        if self.process:
-            return processes.family(self.proc, self.process)
+        if self.guard:
+            return processes.descendants(self.proc, self.guard)
         return processes.everybody(self.proc)
 
 
@@ -79,9 +81,27 @@ def watch(student_pid: int, limits: Limits) -> str:
     return overflow(view.folder, limits.disk) if view.folder else ""
 
 
+def stop(student_pid: int) -> None:
+    """Kill a student with all its processes, in the guard that `enter` made.
+
+    The guard still has to wait for it.
+
+    Raises:
+        KeyError: `enter` did not return that process id here.
+    """
+    view, killed = _views[student_pid], {student_pid}
+    with suppress(ProcessLookupError):
+        os.kill(student_pid, signal.SIGKILL)  # in namespaces, all others end with it
+    while view.guard and (more := set(view.processes()) - killed):
+        for process in more:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        killed |= more
+
+
 def _memory(view: View, alive: list[int], sizes: list[int], limit: int) -> int:
     stored = sum(map(_stored, view.volumes))
-    if alive and not view.process:  # else the network, and so the list, is that of the host
+    if alive and not view.guard:  # else the network, and so the list, is that of the host
         stored += SOCKET_BYTES * processes.sockets(view.proc, alive[0])
     # What forked processes share is counted for each, and only that sum is cheap.
     most = stored + sum(sizes) - view.inherited

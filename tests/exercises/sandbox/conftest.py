@@ -71,15 +71,22 @@ def room(nurseries, request) -> Cage:
 
 
 @pytest.fixture
-def course():
-    """A course folder that every user of the system may read and write."""
-    folder = Path(tempfile.mkdtemp(prefix="course-"))
+def open_folder():
+    """A folder that every user of the system may read and write; pytest's own is closed."""
+    folder = Path(tempfile.mkdtemp(prefix="open-"))
     folder.chmod(0o777)
-    (folder / "gradebook.db").write_text("secret", encoding="utf-8")
-    (folder / "gradebook.db").chmod(0o666)
-    if os.geteuid() == 0:
-        os.chown(folder / "gradebook.db", NOBODY, NOBODY)
     yield folder
-    assert (folder / "gradebook.db").read_text(encoding="utf-8") == "secret"
-    assert [path.name for path in folder.iterdir()] == ["gradebook.db"]
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def course(open_folder):
+    """A course folder that every user of the system may read and write."""
+    gradebook = open_folder / "gradebook.db"
+    gradebook.write_text("secret", encoding="utf-8")
+    gradebook.chmod(0o666)
+    if os.geteuid() == 0:
+        os.chown(gradebook, NOBODY, NOBODY)
+    yield open_folder
+    assert gradebook.read_text(encoding="utf-8") == "secret"
+    assert [path.name for path in open_folder.iterdir()] == ["gradebook.db"]

@@ -12,7 +12,6 @@ import json
 import os
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,10 @@ import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shardwise_grading.sandbox.watch import View
 
 ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
@@ -132,7 +135,8 @@ def main() -> None:
 
 
 def guard(request: dict, readable: list[Path], space: dict, parent: int) -> dict:
-    from shardwise_grading.sandbox import Limits, ProtectionError, die_with, enter, watch
+    from shardwise_grading.sandbox import Limits, ProtectionError, die_with, enter, stop, watch
+    from shardwise_grading.sandbox.watch import _views
 
     die_with(parent)
     small = {"memory": 96 * 2**20, "processes": 12, "cpu_seconds": 20, "disk": 4 * 2**20}
@@ -160,26 +164,30 @@ def guard(request: dict, readable: list[Path], space: dict, parent: int) -> dict
             break
     else:
         reason = "time is over"
-    owners = _owned(student)
-    os.kill(student, signal.SIGKILL)
+    owners = _owned(student, _views[student])
+    stop(student)
     status = os.waitstatus_to_exitcode(os.waitpid(student, 0)[1])
+    with contextlib.suppress(ChildProcessError):
+        while request["protection"] == "none":
+            os.wait()
     left = [one for one in owners if Path(f"/proc/{one}").exists()]
     value = json.loads(content) if content.endswith(b"\n") else {"value": None, "error": ""}
     return value | {"reason": reason, "status": status, "left": left}
 
 
-def _owned(student: int) -> list[int]:
-    """Host ids of all processes in the student's PID namespace."""
+def _owned(student: int, view: View) -> list[int]:
+    """Host ids of all processes of the student."""
 
     def home(process: object) -> int:
         with contextlib.suppress(OSError):
             return Path(f"/proc/{process}/ns/pid").stat().st_ino
         return 0
 
-    if home(student) in {0, home("self")}:
-        return [student]
+    if view.guard:
+        return view.processes()
     everybody = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
-    return [process for process in everybody if home(process) == home(student)]
+    own = home(student)
+    return [process for process in everybody if own and home(process) == own]
 
 
 def run(request: dict, space: dict) -> bytes:

@@ -103,6 +103,16 @@ def daemon_bomb():
                 signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
 
 
+def hide_daemons():
+    for _ in range(6):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(60)
+            os._exit(0)
+    time.sleep(60)
+
+
 def thread_bomb():
     while True:
         with contextlib.suppress(RuntimeError):
@@ -190,6 +200,11 @@ class TestProcesses:
     def test_have_a_limit(self, room, bomb):
         answer = room.run(bomb)
         assert answer.reason == "ran more than 12 processes and threads at once"
+        assert answer.left == []
+
+    def test_are_found_and_ended_without_any_protection(self, nurseries):
+        answer = nurseries(as_nobody=False).run(hide_daemons, protection="none", processes=4)
+        assert answer.reason == "ran more than 4 processes and threads at once"
         assert answer.left == []
 
     def test_are_one_without_namespaces(self, cage):

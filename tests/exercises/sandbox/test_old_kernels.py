@@ -64,17 +64,15 @@ NOTHING = "mount_setattr seccomp landlock"
     ("protection", "lacking"),
     [("namespaces", NOTHING), ("namespaces", "seccomp version"), ("landlock", "version")],
 )
-def test_walls_hold_alone(tmp_path, protection, lacking, user):
+def test_walls_hold_alone(open_folder, protection, lacking, user):
     if reason := available(protection):
         pytest.skip(f"{protection}: {reason}")
     if user == "nobody" and os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
-    scratch = tmp_path / "scratch"
+    scratch = open_folder / "scratch"
     scratch.mkdir()
     scratch.chmod(0o777)
-    secret = tmp_path / "secret"
+    secret = open_folder / "secret"
     secret.write_text("1", encoding="utf-8")
     secret.chmod(0o666)
     arguments = [lacking, protection, user, str(secret), str(scratch)]

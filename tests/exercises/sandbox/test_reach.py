@@ -305,6 +305,6 @@ class TestKernel:
 class TestEnvironment:
     def test_tells_nothing_of_the_instructor(self, cage):
         now, at_start = cage.value(environment)
-        assert set(now) == {"PATH", "HOME", "TMPDIR", "LANG", "USER"}
+        assert set(now) == {"PATH", "HOME", "TMPDIR", "LANG", "USER", "MPLCONFIGDIR"}
         # The nursery's own start is not clean, unlike the warm parent's.
         assert "SECRET_OF_THE_INSTRUCTOR=s3cret" in at_start
