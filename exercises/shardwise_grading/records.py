@@ -45,7 +45,8 @@ class Step:
             the instructor, ``"text"`` is the instructor's text, ``"own"`` a cell that the student
             added.
         source: the student's text for ``"solution"`` and ``"own"``, the instructor's otherwise.
-        grade_id: the instructor's name for the cell; empty for text and for a student's own.
+        grade_id: the name that nbgrader knows the cell by; empty where it has none, and for a
+            student's own.
         ask: for a hidden cell, what it asks for.
     """
 
