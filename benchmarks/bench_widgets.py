@@ -1,9 +1,11 @@
 """All widgets in one page: our host against the Jupyter HTML manager, and frames while they play.
 
 Run from the repository's root: `python benchmarks/bench_widgets.py`. Both pages come from a server
-on this machine and hold the same widgets in the same states; every number is the median over rounds
-in which the two take turns, each in a context of its own with nothing cached. The manager's bundle
-and require.js are fetched by npm into .shardwise/, once.
+on this machine and hold the same widgets in the same states. Rounds take turns between the two,
+each page in a new window that has come to rest, with nothing cached; a number is the median over
+rounds. Each is opened in a window of a reader's height and in one that shows all ten widgets at
+once, where the browser can leave out nothing. The manager's bundle and require.js are fetched by
+npm into .shardwise/, once.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support import CHROMIUM_FLAGS, find_chromium  # noqa: E402 - the tests know the browser
 
 ROUNDS = 9
+REST = 1000  # milliseconds that a new window gets for what the browser does of its own
+WINDOWS = {"a window of 1000 px": 1000, "all ten in sight": 12_000}
 PLAYED = ("RingAllReduce", "RingAttention", "PipelineSchedule")
 SECONDS = 6  # of play that are watched
 PACKAGES = {"@jupyter-widgets/html-manager@1.0.15": "embed-amd.js", "requirejs@2.3.8": "require.js"}
@@ -52,15 +56,32 @@ HEAD = (
     '<link rel="icon" href="data:,">'
 )
 
-# When all are drawn, seen from the page itself: it looks at every frame.
+# When all widgets are drawn, and when all live, which a first frame of ours does later and one of
+# the manager's, which has none, at once. The page itself looks before every frame, and the time is
+# that after the frame is laid out and painted.
 WATCH = """(() => {
-  const drawn = () => document.querySelectorAll('%s').length;
+  window.times = {};
+  const marks = %s;
   const look = () => {
-    if (drawn() < %d) requestAnimationFrame(look);
-    else window.drawnAt = performance.now();
+    for (const name in marks) {
+      if (name in times || document.querySelectorAll(marks[name]).length < %d) continue;
+      times[name] = 0;
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => { times[name] = performance.now(); };
+      port2.postMessage(0);
+    }
+    if (Object.keys(times).length < Object.keys(marks).length) requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
 })()"""
+OURS, SILENT, PEER = "ours.html", "no-script.html", "html-manager.html"
+DRAWN = "svg.sw-svg"
+PAGES = {
+    OURS: {"drawn": DRAWN, "live": f"figure[data-ready] {DRAWN}"},
+    SILENT: {"drawn": DRAWN},
+    PEER: {"live": f".sw-root {DRAWN}"},
+}
+DONE = "Object.values(times).length === %d && Object.values(times).every(Boolean)"
 
 
 def say(line: str) -> None:
@@ -98,15 +119,16 @@ def peer(folder: Path) -> None:
     (folder / "anywidget.js").write_text(front.read_text("utf-8"), "utf-8")
 
 
-def write_ours(folder: Path, name: str, widgets: list[ShardwiseWidget]) -> None:
-    """Write a page as the book's are: styles, frames, script."""
+def write_ours(folder: Path, widgets: list[ShardwiseWidget]) -> None:
+    """Write a page as the book's are, styles, frames, script, and one without the script."""
     frames = [
         re.search(r"````\{=html\}\n(.*?)\n````", widget.book_markdown(), re.DOTALL)
         for widget in widgets
     ]
     body = "\n".join(frame[1] for frame in frames if frame)
     style = f"<style>{built('look.css')}{built('widgets.css')}</style>"
-    (folder / name).write_text(f"{HEAD}{style}<body>{body}{built('page.html')}", "utf-8")
+    (folder / OURS).write_text(f"{HEAD}{style}<body>{body}{built('page.html')}", "utf-8")
+    (folder / SILENT).write_text(f"{HEAD}{style}<body>{body}", "utf-8")
 
 
 def write_theirs(folder: Path, widgets: list[ShardwiseWidget]) -> None:
@@ -117,7 +139,7 @@ def write_theirs(folder: Path, widgets: list[ShardwiseWidget]) -> None:
         for view in data["view_specs"]
     )
     state = json.dumps(data["manager_state"]).replace("<", "\\u003c")
-    (folder / "theirs.html").write_text(
+    (folder / PEER).write_text(
         f"""{HEAD}<script src="require.js"></script>
 <script>require.config({{ baseUrl: '/' }})</script>
 <script src="embed-amd.js"></script>
@@ -127,24 +149,47 @@ def write_theirs(folder: Path, widgets: list[ShardwiseWidget]) -> None:
     )
 
 
-def visit(browser: Browser, url: str, marks: str) -> dict[str, float]:
-    """Open a page with nothing cached; what it took until all widgets were drawn."""
-    context = browser.new_context(viewport={"width": 1000, "height": 1000})
+def visit(browser: Browser, url: str, marks: dict[str, str], height: int) -> dict[str, float]:
+    """Open a page with nothing cached; what it took until all widgets were drawn, and lived."""
+    context = browser.new_context(viewport={"width": 1000, "height": height})
     page = context.new_page()
-    page.add_init_script(WATCH % (marks, len(KINDS)))
+    page.wait_for_timeout(REST)
+    page.add_init_script(WATCH % (json.dumps(marks), len(KINDS)))
     client = context.new_cdp_session(page)
     client.send("Performance.enable")
     page.goto(url)
-    page.wait_for_function("window.drawnAt", timeout=60_000)
+    page.wait_for_function(DONE % len(marks), timeout=60_000)
     client.send("HeapProfiler.collectGarbage")
     metrics = {m["name"]: m["value"] for m in client.send("Performance.getMetrics")["metrics"]}
-    drawn = float(page.evaluate("drawnAt"))
+    times: dict[str, float] = page.evaluate("times")
     context.close()
     return {
-        "drawn": drawn,
+        **times,
         "script": 1000 * metrics["ScriptDuration"],
         "heap": metrics["JSHeapUsedSize"] / 1e6,
     }
+
+
+def compare(browser: Browser, home: str, height: int) -> None:
+    """Open the pages in turns, and print what they took and how they compare."""
+    rounds = [
+        {page: visit(browser, f"{home}/{page}", marks, height) for page, marks in PAGES.items()}
+        for _ in range(ROUNDS + 1)
+    ][1:]  # the first one warms the browser up
+    for page, marks in PAGES.items():
+        seen = {what: [r[page][what] for r in rounds] for what in rounds[0][page]}
+        middle = {what: statistics.median(values) for what, values in seen.items()}
+        times = (
+            f"all {what} after {middle[what]:.0f} ms (least {min(seen[what]):.0f})"
+            for what in marks
+        )
+        more = f"script {middle['script']:.0f} ms, heap {middle['heap']:.1f} MB"
+        say(f"  {page}: {', '.join(times)}, {more}")
+    for page in (OURS, SILENT):
+        for what in PAGES[page]:
+            parts = sorted(r[PEER]["live"] / r[page][what] for r in rounds)
+            low, usual, high = parts[0], statistics.median(parts), parts[-1]
+            say(f"  {page} {what}: 1/{usual:.1f} of {PEER} (rounds 1/{low:.1f} to 1/{high:.1f})")
 
 
 FRAMES = """(seconds) => new Promise((done) => {
@@ -192,30 +237,17 @@ def main() -> None:
     say(f"page script with {len(KINDS)} widgets: {size / 1000:.1f} kB gzip")
     with TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
-        write_ours(folder, "ours.html", [kind() for kind in KINDS])
+        write_ours(folder, [kind() for kind in KINDS])
         write_theirs(folder, [kind() for kind in KINDS])
         peer(folder)
         server = serve(folder)
         home = f"http://127.0.0.1:{server.server_port}"
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-        ways = {
-            "ours": ("ours.html", "figure[data-ready] svg.sw-svg"),
-            "the HTML manager": ("theirs.html", ".sw-root svg.sw-svg"),
-        }
-        rounds = [
-            {way: visit(browser, f"{home}/{page}", marks) for way, (page, marks) in ways.items()}
-            for _ in range(ROUNDS + 1)
-        ][1:]  # the first one warms the browser up
-        for way in ways:
-            middle = {k: statistics.median(r[way][k] for r in rounds) for k in rounds[0][way]}
-            say(
-                f"{way}: all drawn after {middle['drawn']:.0f} ms, "
-                f"script {middle['script']:.0f} ms, heap {middle['heap']:.1f} MB"
-            )
-        ratios = [r["ours"]["drawn"] / r["the HTML manager"]["drawn"] for r in rounds]
-        say(f"ratio: 1/{1 / statistics.median(ratios):.1f}")
+        for window, height in WINDOWS.items():
+            say(f"{window}:")
+            compare(browser, home, height)
         page = browser.new_page(viewport={"width": 1000, "height": 1000})
-        page.goto(f"{home}/ours.html")
+        page.goto(f"{home}/{OURS}")
         for kind in PLAYED:
             times = frames(page, kind)
             late = sum(time > 32 for time in times)  # noqa: PLR2004 - two frames of a 60 Hz screen

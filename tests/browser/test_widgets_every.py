@@ -432,6 +432,22 @@ def test_print_leaves_the_drawing_and_no_controls(pages: Pages) -> None:
             expect(widget.locator(part)).to_be_hidden()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_out_of_sight_has_its_place_and_is_printed(pages: Pages, width: int) -> None:
+    page = pages("all", width=width)
+    skipped = "[...document.querySelectorAll('.sw-svg')].filter((e) => !e.checkVisibility({ contentVisibilityAuto: true })).length"
+    heights = (
+        "[...document.querySelectorAll('figure')].map((e) => e.getBoundingClientRect().height)"
+    )
+    page.wait_for_function(f"{skipped} > 4")
+    before = page.evaluate(heights)
+    printed = len(page.pdf())
+    page.add_style_tag(content=".shardwise-widget .sw-drawing { content-visibility: visible }")
+    page.wait_for_function(f"{skipped} === 0")
+    assert page.evaluate(heights) == pytest.approx(before, abs=0.1)
+    assert printed == pytest.approx(len(page.pdf()), rel=0.01)
+
+
 @every
 def test_without_scripts_the_frame_and_its_table_are_there(pages: Pages, name: str) -> None:
     page = pages(name, java_script_enabled=False)

@@ -1,9 +1,9 @@
 // The drawing is one stop of the Tab key; arrow keys go from mark to mark. Hover, focus and tap show what a mark
 // says, a frame around it, and what it needs, if its `data-needs` has the keys of others.
 import { path, rect } from './svg.js';
-import { markup } from './text.js';
+import { markup, say } from './text.js';
 
-const HINT = 'Point at a part of the drawing, or go to it with Tab and the arrow keys, to ask what it is.';
+export const HINT = 'Point at a part of the drawing, or go to it with Tab and the arrow keys, to ask what it is.';
 const MARGIN = 2; // pixels from a mark to its frame
 
 /** @type {Record<string, [number, number]>} */
@@ -45,7 +45,7 @@ export function makeAsking(drawing, line, signal) {
 
   /** @param {SVGGraphicsElement | undefined | null} mark */
   const show = (mark) => {
-    line.textContent = mark?.getAttribute('aria-label') ?? HINT;
+    say(line, mark?.getAttribute('aria-label') ?? HINT);
     line.classList.toggle('sw-hint', !mark);
     drawing.querySelector('.sw-marks')?.remove();
     for (const other of drawing.querySelectorAll('[data-key][tabindex="0"]')) other.setAttribute('tabindex', '-1');

@@ -1,6 +1,7 @@
 // The controls that stand above a drawing: a state is written into the elements that exist, so that a redraw
 // never takes the focus away, and what someone does with one is read as a value of its trait.
 import { whole } from './format.js';
+import { say } from './text.js';
 
 /** @typedef {import('./types.d.ts').Control} Control */
 /** @typedef {import('./types.d.ts').StepperControl} Stepper */
@@ -72,11 +73,12 @@ function showControl(root, control, input) {
   else if (control.kind === 'choice') input.checked = input.value === String(control.value);
   else if (control.kind === 'select') input.value = String(control.value);
   else {
-    input.max = String(control.kind === 'stepper' ? control.last : control.stops.length - 1);
+    const max = String(control.kind === 'stepper' ? control.last : control.stops.length - 1);
+    if (input.max !== max) input.max = max;
     input.value = String(control.kind === 'stepper' ? control.value : nearest(control.stops, control.value));
     input.setAttribute('aria-valuetext', control.text);
     const shown = root.querySelector(`[data-text="${control.name}"]`);
-    if (shown) shown.textContent = control.text;
+    if (shown) say(shown, control.text);
   }
 }
 

@@ -1,4 +1,5 @@
 // The whole of a widget as text: what node prerenders for a page, and a notebook's module fills in.
+import { HINT } from './asking.js';
 import { controlBar } from './bar.js';
 import { controlsOf } from './controls.js';
 import { defs } from './defs.js';
@@ -24,7 +25,7 @@ export const frame = (widget, words, state, { id, width, copy, seal }) => markup
 <svg width="0" height="0" style="position: absolute" aria-hidden="true">${defs(id)}</svg>
 ${drawingOf(widget.draw(state, { width, id }))}
 <output class="sw-said" aria-live="polite">${widget.say(state)}</output>
-<p class="sw-asked"></p>
+<p class="sw-asked sw-hint">${HINT}</p>
 <div class="sw-try"><p class="sw-try-title">Try this</p><ol class="sw-prompts">${words.prompts.map(
   (prompt) => markup`<li class="sw-prompt">${prompt}</li>`,
 )}</ol></div>

@@ -8,7 +8,7 @@ import { listen } from './listen.js';
 import { makeMessage } from './message.js';
 import { setSound, soundState, traitsOf, viewOf } from './state.js';
 import { liveTable } from './table.js';
-import { cut } from './text.js';
+import { cut, say } from './text.js';
 
 /** @typedef {import('./types.d.ts').Model} Model */
 
@@ -79,7 +79,7 @@ export function mount(widget, { model, root, signal, addressKey, width: known, c
     // A sentence takes longer to hear than a step takes to play: while it plays, another part of the run and its
     // end are announced, and nothing between.
     said.setAttribute('aria-live', actions.playing() && view.phase === shownPhase ? 'off' : 'polite');
-    if (said.textContent !== view.said) said.textContent = view.said;
+    say(said, view.said);
     remember(view.controls);
     table();
   };

@@ -17,6 +17,11 @@ export function cut(value) {
   return signs.length <= LONGEST ? signs.join('') : `${signs.slice(0, LONGEST - 1).join('')}…`;
 }
 
+/** Show a text; one that stands there already stays, as a new one would lay out the page anew. @param {Element} element @param {string} text */
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /** Markup that is already safe. */
 export class Markup {
   /** @param {string} text */
