@@ -51,8 +51,9 @@ def read_source(assignment: str, settings: Settings) -> AssignmentSource:
     paths = sorted(folder.glob("*.ipynb")) if Path(assignment).name == assignment else []
     if not paths:
         raise FileNotFoundError(f"assignment={assignment!r} has no notebook in {folder}")
-    stub = ClearSolutions(config=settings.config).code_stub.get("python", CODE_STUB)
-    layouts = {path.stem: read_layout(path, stub) for path in paths}
+    clear = ClearSolutions(config=settings.config)
+    stubs = (clear.code_stub.get("python", CODE_STUB), clear.text_stub)
+    layouts = {path.stem: read_layout(path, *stubs) for path in paths}
     exercises = {s.ask.exercise for layout in layouts.values() for s in layout.steps if s.ask}
     kept = settings.autograde.exclude_overwriting
     others = {

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nbgrader.utils import is_grade
+from nbgrader.utils import is_grade, is_task
 
 from shardwise_grading.gradebook.notebooks import GradedNotebook, graded_notebook
 from shardwise_grading.gradebook.safe_files import open_regular
@@ -76,8 +76,8 @@ def outcome(
             graded = found.get(name, unknown)
             notebooks.append(graded_notebook(graded, template, settings.config))
         else:
-            cells = (cell for cell, node in template.cells.items() if is_grade(node))
-            missing.append(Missing(name, dict.fromkeys(cells, 0.0 if there else None)))
+            parts = (part for part, c in template.cells.items() if is_grade(c) or is_task(c))
+            missing.append(Missing(name, dict.fromkeys(parts, 0.0 if there else None)))
     return Outcome(tuple(notebooks), tuple(missing))
 
 

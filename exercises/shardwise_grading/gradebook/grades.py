@@ -85,7 +85,9 @@ def _save_scores(
 def _mark_unsure(part: SubmittedNotebook, notebook: GradedNotebook) -> None:
     """Take back scores that only a human can give, and call one where a human has to look."""
     for grade in part.grades:
-        grade.auto_score = notebook.scores.get(grade.name)
+        if grade.name not in notebook.scores:  # a task, of which nbgrader has no score either
+            continue
+        grade.auto_score = notebook.scores[grade.name]
         if grade.auto_score is None or grade.name in notebook.look:
             grade.needs_manual_grade = True
 

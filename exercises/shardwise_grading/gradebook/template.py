@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import SaveCells
+from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,6 @@ def read_template(path: Path, settings: Settings) -> Template:
     cells = {
         cell.metadata.nbgrader.grade_id: cell
         for cell in notebook.cells
-        if cell.metadata.get("nbgrader", {}).get("grade_id")
+        if is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell)
     }
     return Template(notebook.metadata, cells)

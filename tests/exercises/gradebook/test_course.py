@@ -457,6 +457,71 @@ class TestDamage:
         assert small.standing("ada").late_penalty == 0
 
 
+class TestByHand:
+    """Cells that only a human marks."""
+
+    @pytest.fixture
+    def prose(self, small):
+        """The same course with an answer in prose and a task, both in the second notebook."""
+        path = small.root / "source" / ASSIGNMENT / "2-half.ipynb"
+        notebook = nbformat.read(path, as_version=4)
+        for name, solution in (("essay", True), ("task", False)):
+            settings = {"grade_id": name, "points": 4, "locked": not solution, "schema_version": 3}
+            settings |= {"solution": solution, "grade": solution, "task": not solution}
+            cell = nbformat.v4.new_markdown_cell("Why?", id=name, metadata={"nbgrader": settings})
+            notebook.cells.append(cell)
+        nbformat.write(notebook, path)
+        with Course.open(small.root) as small.course:
+            small.course.ensure_assignment(ASSIGNMENT)
+            yield small
+
+    def hand_in(self, small, student, answer):
+        folder = hand_in(small.root, student)
+        path = folder / "2-half.ipynb"
+        notebook = nbformat.read(path, as_version=4)
+        source = nbformat.read(small.root / "source" / ASSIGNMENT / path.name, as_version=4)
+        essay, task = source.cells[-2:]
+        essay.source = answer
+        notebook.cells += [essay, task]
+        nbformat.write(notebook, path)
+
+    def test_wait_for_one_and_keep_what_it_says(self, prose):
+        self.hand_in(prose, "ada", "Because.")
+        prose.grade("ada")
+        marks = prose.course.marks("ada", ASSIGNMENT)["2-half"]
+        assert (marks.score, marks.max_score) == (2, 10)
+        for name in ("essay", "task"):
+            assert (marks.cells[name].score, marks.cells[name].needs_manual) == (None, True)
+        with gradebook(prose) as book:
+            for name in ("essay", "task"):
+                grade = book.find_grade(name, "2-half", ASSIGNMENT, "ada")
+                grade.manual_score, grade.needs_manual_grade = 3, False
+            book.db.commit()
+        assert prose.course.is_current(prose.submission("ada"))
+        prose.grade("ada")
+        marks = prose.course.marks("ada", ASSIGNMENT)["2-half"]
+        assert marks.score == 8
+        # as after nbgrader autograde: an answer may have changed, a task is never touched
+        assert (marks.cells["essay"].needs_manual, marks.cells["task"].needs_manual) == (
+            True,
+            False,
+        )
+        assert prose.course.is_current(prose.submission("ada"))
+
+    def test_get_nothing_where_the_answer_is_the_stub(self, prose):
+        self.hand_in(prose, "bob", "YOUR ANSWER HERE")
+        prose.grade("bob")
+        essay = prose.course.marks("bob", ASSIGNMENT)["2-half"].cells["essay"]
+        assert (essay.score, essay.needs_manual) == (0, False)
+
+    def test_get_nothing_where_the_notebook_is_missing(self, prose):
+        hand_in(prose.root, "eve", {"1-twice": RIGHT["1-twice"]})
+        prose.grade("eve")
+        assert prose.standing("eve").total == 3
+        assert not prose.standing("eve").needs_manual
+        assert prose.course.is_current(prose.submission("eve"))
+
+
 class TestFormgrader:
     def test_reads_what_was_saved(self, small):
         hand_in(small.root, "ada", RIGHT, timestamp="2026-01-01 10:00:00 UTC")
