@@ -17,17 +17,17 @@ _WORDS: dict[str, str] = {
         "no view of other processes, and is limited in memory, processes, files and disk."
     ),
     "landlock": (
-        "Student code can't open the course folder or other submissions, has no network and "
-        "can't signal other processes; it can ask whether a path exists and share the CPU with "
-        "them."
+        "Student code can't open the course folder or other submissions, has no network, can't "
+        "signal other processes and can't start any; it can find out whether a path exists."
     ),
     "bubblewrap": (
         "Student code runs in a fresh process that sees neither the course folder nor other "
-        "submissions and has no network; each notebook takes a second longer to start."
+        "submissions, has no network and can't start other processes; each notebook takes some "
+        "seconds longer to start."
     ),
     "user": (
-        "Student code runs as another user: it can't write to the course folder, but it can use "
-        "the network and read every file that all users can read."
+        "Student code runs as another user, has no network and can't start other processes; it "
+        "can't change the course folder, but it can read every file that all users can read."
     ),
     "none": (
         "Student code runs with your rights: it can read, change and send away every file of "

@@ -79,12 +79,18 @@ class Nursery:
             env={"PATH": "/usr/bin:/bin", "SECRET_OF_THE_INSTRUCTOR": "s3cret", "LANG": "C.UTF-8"},
         )
 
-    def run(self, attack, *arguments, protection="namespaces", seconds=10.0, **limits) -> Answer:
-        """Run a function, whose source alone is sent, in a student's process."""
+    def run(
+        self, attack, *arguments, protection="namespaces", seconds=10.0, only=(), **limits
+    ) -> Answer:
+        """Run a function, whose source alone is sent, in a student's process.
+
+        It can read the paths in `only`, or else all that imports need.
+        """
         source = textwrap.dedent(inspect.getsource(attack))
         call = f"{attack.__name__}(*{arguments!r})"
         request = {"source": source, "call": call, "protection": protection, "seconds": seconds}
-        self.process.stdin.write(json.dumps(request | {"limits": limits}) + "\n")
+        request |= {"limits": limits, "only": list(map(str, only))}
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         assert line, f"the nursery died of {attack.__name__}"
@@ -144,6 +150,7 @@ def guard(request: dict, readable: list[Path], space: dict, parent: int) -> dict
     begin = time.monotonic()
     result, give = os.pipe()
     scratch = Path(tempfile.mkdtemp(prefix=f"scratch-{os.getpid()}-"))
+    readable = list(map(Path, request["only"])) or readable
     try:
         student = enter(request["protection"], limits, readable, scratch, keep=(2, give))
     except ProtectionError as error:
