@@ -21,15 +21,17 @@ TABLE = (
 )
 
 
-def write(folder: Path, answer: str = RIGHT, *, table: str = TABLE, own: str = "") -> Path:
-    """Save exercise 2 with these answers, and with a cell of the student's own before them."""
+def write(
+    folder: Path, answer: str = RIGHT, *, table: str = TABLE, own: str = "", own_last: bool = False
+) -> Path:
+    """Save exercise 2 with these answers, and with a cell of the student's own, first or last."""
     content = json.loads((SOURCE / "2-stage-2-memory.ipynb").read_text(encoding="utf-8"))
     answers = {"stage2-bytes": answer, "partition-table": table}
     for cell in content["cells"]:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
         cell["source"] = answers.get(name, cell["source"])
     if own:
-        content["cells"].insert(0, code(own))
+        content["cells"].insert(len(content["cells"]) if own_last else 0, code(own))
     path = folder / "2-stage-2-memory.ipynb"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,12 +13,18 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from student_notebook import RIGHT, SOURCE, code, write
+from student_notebook import RIGHT, SOURCE, TABLE, code, write
+from support import ROOT
 
 from shardwise_grading.check import ask, place
 from shardwise_grading.check.command import main
+from shardwise_grading.check.magic import magic
+from shardwise_grading.check.page import DARK, LIGHT
+
+WIDGETS = ROOT / "widgets" / "shardwise_widgets"
 
 UNSTOPPABLE = """import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
@@ -252,3 +259,94 @@ class TestWarmProcess:
             )
             subprocess.run([sys.executable, "-c", command, path], timeout=60, check=True)
             wait_until(lambda: not path.exists())
+
+
+@pytest.mark.usefixtures("runtime")
+class TestMagic:
+    @pytest.fixture
+    def shell(self, monkeypatch):
+        """What a notebook's IPython offers to a magic."""
+        for name in ("JPY_SESSION_NAME", "NBGRADER_EXECUTION", "SHARDWISE_CHECKING"):
+            monkeypatch.delenv(name, raising=False)
+        history = SimpleNamespace(input_hist_raw=[""])
+        return SimpleNamespace(user_ns={}, history_manager=history)
+
+    def test_checks_the_file_that_the_server_names(self, shell, tmp_path, monkeypatch):
+        monkeypatch.setenv("JPY_SESSION_NAME", str(write(tmp_path)))
+        assert f"passed  stage2_bytes\n          {PASSES}" in repr(magic(shell, ""))
+
+    def test_checks_the_file_that_vs_code_names(self, shell, tmp_path):
+        shell.user_ns["__vsc_ipynb_file__"] = str(write(tmp_path))
+        assert PASSES in repr(magic(shell, ""))
+
+    def test_checks_the_file_that_the_line_names(self, shell, tmp_path, monkeypatch):
+        monkeypatch.chdir(write(tmp_path).parent)
+        assert PASSES in repr(magic(shell, " 2-stage-2-memory.ipynb "))
+
+    @pytest.mark.parametrize("session", [None, "6f1c2d3e"])
+    def test_says_when_it_knows_no_file(self, shell, capsys, monkeypatch, session):
+        if session:
+            monkeypatch.setenv("JPY_SESSION_NAME", session)
+        assert magic(shell, "") is None
+        assert capsys.readouterr().out.startswith("%check does not know which file")
+
+    def test_says_when_the_file_is_gone(self, shell, capsys, tmp_path):
+        assert magic(shell, str(tmp_path / "x.ipynb")) is None
+        assert "does not exist" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("name", ["NBGRADER_EXECUTION", "SHARDWISE_CHECKING"])
+    def test_does_nothing_while_a_notebook_is_graded(self, shell, capsys, monkeypatch, name):
+        monkeypatch.setenv(name, "autograde")
+        assert magic(shell, "") is None
+        assert capsys.readouterr().out.count("\n") == 1
+
+    def test_warns_of_what_ran_and_is_not_saved(self, shell, tmp_path):
+        path = write(tmp_path)
+        history = shell.history_manager.input_hist_raw
+        history += ["def stage2_bytes(psi, n):\n    return 0", RIGHT, "stage2_bytes(1, 1)"]
+        assert "Save first" not in repr(magic(shell, str(path)))
+        history += [RIGHT.replace("14", "15")]
+        warning = "Save first: the stage2_bytes that you ran last is not the one in the file."
+        shown = magic(shell, str(path))
+        assert repr(shown).startswith(warning)
+        assert warning in shown._repr_html_()
+
+    def test_shows_nothing_of_a_students_words_as_markup(self, shell, tmp_path):
+        answer = "def stage2_bytes(psi, n):\n    raise KeyError('<img src=x onerror=alert(1)>')"
+        page = magic(shell, str(write(tmp_path, answer)))._repr_html_()
+        assert "&lt;img src=x" in page
+        assert "<img" not in page
+
+    def test_has_the_colours_of_the_house(self):
+        look = json.loads((WIDGETS / "look.json").read_text(encoding="utf-8"))
+        for theme, line in (("light", LIGHT), ("dark", DARK)):
+            for role in ("optimizer", "gradients"):
+                colours = look[role][theme]
+                assert {colours["fill"], colours["on"]} <= set(re.findall(r"#\w+", line))
+
+
+@pytest.mark.long
+def test_answers_in_a_quarter_of_the_time_of_validate(runtime, tmp_path):
+    """Whole commands; each is the best of three, because a busy machine makes both slower."""
+    path = write(tmp_path, table=TABLE)
+    commands = {
+        "check": ["-m", "shardwise_grading", "check", path],
+        "validate": ["-W", "ignore", "-m", "nbgrader", "validate", path],
+    }
+    seconds = {name: [] for name in commands}
+    for _ in range(3):
+        for name, command in commands.items():
+            start = time.monotonic()
+            subprocess.run([sys.executable, *command], check=True, capture_output=True)
+            seconds[name].append(time.monotonic() - start)
+    assert min(seconds["check"]) <= min(seconds["validate"]) / 4, seconds
+
+
+def test_the_command_imports_neither_torch_nor_ipython():
+    code = (
+        "import sys\n"
+        "from shardwise_grading.__main__ import main\n"
+        "assert main(['check', 'missing.ipynb']) == 2\n"
+        "assert not sys.modules.keys() & {'torch', 'IPython', 'nbformat', 'nbgrader', 'numpy'}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

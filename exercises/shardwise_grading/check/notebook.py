@@ -16,7 +16,9 @@ HIDDEN = re.compile(
     r"^ *### BEGIN HIDDEN TESTS$.*?^ *### END HIDDEN TESTS$", re.MULTILINE | re.DOTALL
 )
 STUB = "# Your code here."
-DEFINES = re.compile(r"^(?:async +)?(?:def +|class +)?(\w+) *(?:\(|=(?!=)|:)", re.MULTILINE)
+DEFINES = re.compile(
+    r"^(?:(?:async +)?(?:def|class) +(\w+)|(\w+) *(?::[^=\n]+)?=(?!=))", re.MULTILINE
+)
 
 
 class CannotCheckError(Exception):
@@ -56,10 +58,10 @@ def defined(source: str) -> list[str]:
     r"""Return the functions, classes and variables that code defines, also where it is broken.
 
     Example:
-        >>> defined("import torch\nsize = 2\ndef double(x):\n    y = x +")
+        >>> defined("import torch\nsize = f(2)\nprint(size)\ndef double(x):\n    y = x +")
         ['size', 'double']
     """
-    return DEFINES.findall(source)
+    return [found[1] or found[2] for found in DEFINES.finditer(source)]
 
 
 def read_cells(path: Path) -> list[Cell]:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 # The colours of the house: light and dark of finished, backward, and the page.
 LIGHT = (
-    "--done:#31977f;--on-done:#0d1117;--open:#a64d2f;--on-open:#fff;--text:#1b1f24;--rule:#d0d7de"
+    "--done:#31977f;--on-done:#0d1117;--open:#a64d2f;--on-open:#ffffff;"
+    "--text:#1b1f24;--rule:#d0d7de"
 )
 DARK = (
-    "--done:#297f5b;--on-done:#fff;--open:#ea975f;--on-open:#0d1117;--text:#e6edf3;--rule:#3a434d"
+    "--done:#297f5b;--on-done:#ffffff;--open:#ea975f;--on-open:#0d1117;"
+    "--text:#e6edf3;--rule:#3a434d"
 )
 STYLE = f"""
 .sw-check {{ {LIGHT}; color: var(--text); line-height: 1.6; max-width: 72ch }}

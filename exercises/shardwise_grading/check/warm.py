@@ -116,13 +116,8 @@ class Warm:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for other in (
-            self._lock,
-            self._listening,
-            self._wake,
-            self._waker,
-            *self._running.values(),
-        ):
+        self._lock.close()
+        for other in (self._listening, self._wake, self._waker, *self._running.values()):
             other.close()
 
 

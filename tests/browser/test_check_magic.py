@@ -1,0 +1,141 @@
+"""`%check` in a real JupyterLab and in Notebook 7: the answer, the warning, light and dark."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from browser.test_widgets_jupyterlab import RUN_ALL, wait_for_address
+from playwright.sync_api import Browser, Page, expect
+from student_notebook import RIGHT, write
+from visiting import AXE
+
+OWN = "%load_ext shardwise_grading\n%check"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory):
+    """JupyterLab with every folder of its own; its address and the folder of the notebook."""
+    home = tmp_path_factory.mktemp("a student")
+    (home / "root").mkdir()
+    write(home / "root", RIGHT, table="partition = {}", own=OWN, own_last=True)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY", "QUARTO"))}
+    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
+    folders = {f"JUPYTER_{name}": str(home / name.removesuffix("_DIR").lower()) for name in names}
+    settings = {f"JUPYTERLAB_{name}_DIR": str(home / "lab") for name in ("SETTINGS", "WORKSPACES")}
+    token = secrets.token_hex(16)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
+        *("--port=0", "--expose-app-in-browser", "--JupyterNotebookApp.expose_app_in_browser=True"),
+        *(f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={home / 'root'}"),
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+    runtime = Path(tempfile.mkdtemp(prefix="sw"))  # sockets need a short path
+    own = {"IPYTHONDIR": str(home / "ipython"), "XDG_RUNTIME_DIR": str(runtime)}
+    with (home / "log").open("w") as log:
+        process = subprocess.Popen(
+            command,
+            env=kept | folders | settings | own,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        address = wait_for_address(process, home)
+        yield f"{address}lab/tree/2-stage-2-memory.ipynb?token={token}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        shutil.rmtree(runtime)  # which ends the warm process
+
+
+def open_notebook(browser: Browser, address: str) -> Page:
+    """Open the notebook, with nothing reached but the server, and run all of it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 6000})
+    outside = re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)")
+    context.route(outside, lambda route: route.abort())
+    page = context.new_page()
+    page.goto(address)
+    ready = "window.jupyterapp?.shell?.currentWidget?.sessionContext"
+    page.wait_for_function(ready, timeout=90_000)
+    page.evaluate(RUN_ALL)  # as far as the check that fails
+    check(page)
+    return page
+
+
+def check(page: Page) -> None:
+    """Run the last cell alone, as after a check that failed."""
+    page.evaluate(
+        """async () => {
+          const { content } = jupyterapp.shell.currentWidget;
+          content.activeCellIndex = content.widgets.length - 1;
+          await jupyterapp.commands.execute('notebook:run-cell');
+        }"""
+    )
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Browser, server: str):
+    page = open_notebook(browser, server)
+    yield page
+    page.context.close()
+
+
+def test_answers_under_the_cell_in_the_words_of_the_checks(lab: Page) -> None:
+    answer = lab.locator(".sw-check")
+    expect(answer).to_be_visible(timeout=90_000)
+    expect(answer).to_contain_text(re.compile(r"2-stage-2-memory.ipynb, saved at \d\d:\d\d:\d\d"))
+    expect(answer.locator("dt")).to_have_text(["passedstage2_bytes", "failedpartition"])
+    expect(answer).to_contain_text("stage2_bytes passes the checks that you can see.")
+    expect(answer).to_contain_text('weights: write "replicated" or "partitioned"')
+    expect(answer).to_contain_text("1 of 2 passed.")
+    expect(answer).not_to_contain_text("Save first")
+
+
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
+def test_can_be_read_in_both_themes(lab: Page, theme: str) -> None:
+    expect(lab.locator(".sw-check")).to_be_visible(timeout=90_000)
+    change = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
+    lab.evaluate(change, f"JupyterLab {theme}")
+    dark = "false" if theme == "Dark" else "true"
+    expect(lab.locator("body")).to_have_attribute("data-jp-theme-light", dark)
+    mark = lab.locator(".sw-check .sw-passed")
+    fill = {"Dark": "rgb(41, 127, 91)", "Light": "rgb(49, 151, 127)"}[theme]
+    expect(mark).to_have_css("background-color", fill)
+    if not lab.evaluate("'axe' in window"):
+        lab.evaluate(AXE.read_text(encoding="utf-8"))
+    found = lab.evaluate("axe.run('.sw-check', { preload: false })")
+    assert [(v["id"], [node["html"] for node in v["nodes"]]) for v in found["violations"]] == []
+
+
+def test_says_when_what_ran_is_not_what_is_saved(lab: Page) -> None:
+    """An answer that was changed and run, and a check, without a save between them."""
+    lab.evaluate(
+        """async () => {
+          const { content } = jupyterapp.shell.currentWidget;
+          const cells = [...content.widgets];
+          const answer = cells.find(c => c.model.sharedModel.source.startsWith('partition ='));
+          answer.model.sharedModel.setSource('partition = {"weights": "replicated"}');
+          await jupyterapp.commands.execute('notebook:run-all-cells');
+        }"""
+    )
+    check(lab)
+    answer = lab.locator(".sw-check")
+    warning = "Save first: the partition that you ran last is not the one in the file."
+    expect(answer).to_contain_text(warning, timeout=90_000)
+    lab.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    check(lab)
+    expect(answer).to_contain_text('gradients: write "replicated"', timeout=90_000)
+    expect(answer).not_to_contain_text("Save first")
+
+
+def test_answers_in_notebook_7(browser: Browser, server: str) -> None:
+    page = open_notebook(browser, server.replace("lab/tree", "notebooks"))
+    expect(page.locator(".sw-check").last).to_contain_text("of 2 passed.", timeout=90_000)
+    page.context.close()
