@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from shardwise_grading.similarity.features import Feature, Kind
 
-# The chance that somebody else writes it so too, before anything is seen of the class; it weighs
+# The chance that somebody else writes it so too, for what nobody else of the class has; it weighs
 # as much as `SEEN` students. Of comments and messages it is that of a word, to the power of words.
 EXPECTED = {"shape": 0.6, "name": 0.3, "comment": 0.3, "message": 0.4, "spacing": 0.3}
 RAREST = 0.01
@@ -162,9 +162,12 @@ def numbers_of(holders: int) -> Iterator[int]:
 
 
 def _bits(feature: Feature, have: int, of: int) -> float:
+    """Bits of a feature that so many others have, of those who could; none where all have it."""
+    if have:
+        return -log2((have + 0.5) / (of + 0.5))
     words = len(feature.value.split()) if feature.kind in ("comment", "message") else 1
     expected = max(RAREST, EXPECTED[feature.kind] ** words)
-    return -log2((have + SEEN * expected) / (of + SEEN))
+    return -log2(SEEN * expected / (of + SEEN))
 
 
 def _lines(work: Mapping[Feature, tuple[int, ...]], same: Iterable[Feature]) -> tuple[int, ...]:

@@ -1,0 +1,49 @@
+"""Feedback and similarity of a real course that was really graded."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from shardwise_grading.feedback import write_feedback
+from shardwise_grading.gradebook.course import Course
+from shardwise_grading.similarity import similar
+
+ASSIGNMENT = "distributed-training"
+
+
+@pytest.fixture(scope="module")
+def pages(graded):
+    with Course.open(graded.course) as course:
+        return write_feedback(course, ASSIGNMENT)
+
+
+def test_every_graded_student_has_a_page_for_each_notebook_and_an_index(graded, pages):
+    students = {path.name for path in (graded.course / "submitted").iterdir()}
+    assert len(pages) == 6 * len(students)
+    assert {page.parent for page in pages} == {
+        graded.course / "feedback" / student / ASSIGNMENT for student in students
+    }
+    index = graded.course / "feedback" / "all-right" / ASSIGNMENT / "index.html"
+    assert "50 of 50 points" in index.read_text("utf-8")
+
+
+def test_no_line_of_a_hidden_check_is_on_any_page(graded, pages):
+    hidden = [path.read_text("utf-8") for path in (graded.course / "hidden").glob("*.py")]
+    # Short lines and sentences of a property's name are on pages for other reasons.
+    lines = {line.strip() for text in hidden for line in text.splitlines()}
+    code = {line for line in lines if len(line) > 25 and re.search(r"[=(]\S", line)}
+    assert len(code) > 100
+    for page in pages:
+        text = page.read_text("utf-8").replace("&#34;", '"').replace("&#39;", "'")
+        assert not [line for line in code if line in text], page
+        assert "BEGIN HIDDEN" not in text
+        assert "from shardwise_grading import grade" not in text
+
+
+def test_five_who_worked_alone_are_no_suspicious_pair(graded):
+    with Course.open(graded.course) as course:
+        report = similar(course, ASSIGNMENT)
+    assert report.students >= 3
+    assert report.pairs == ()
