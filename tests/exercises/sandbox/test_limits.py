@@ -31,6 +31,18 @@ def hold_in_many(size):
         time.sleep(0.001)
 
 
+def share_memory(size):
+    kept = b"x" * size
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            time.sleep(0.5)
+            os._exit(len(kept) == 0)
+        children.append(child)
+    return [os.waitpid(child, 0)[1] for child in children].count(0)
+
+
 def hold_out_of_sight():
     place = ctypes.create_string_buffer(64)
     shared = tried(mmap.mmap, -1, 1 << 20)
@@ -157,6 +169,9 @@ class TestMemory:
 
     def test_has_one_for_all_processes_together(self, room):
         assert room.run(hold_in_many, 100_000).reason == "held more than 96 MiB of memory"
+
+    def test_is_counted_once_when_forks_share_it(self, room):
+        assert room.value(share_memory, 60 * MIB) == 4
 
     def test_is_refused_in_one_piece(self, cage):
         assert cage.value(hold_at_once, 1000 * MIB) == "MemoryError"
