@@ -7,11 +7,13 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from shardwise_grading import sandbox
 from shardwise_grading.checking.limits import GradingLimits
 from shardwise_grading.checking.work import Checks, Work
 from shardwise_grading.class_run.files import write_results
 from shardwise_grading.class_run.interrupts import uninterrupted
 from shardwise_grading.class_run.lock import lock
+from shardwise_grading.class_run.placement import require_unreadable
 from shardwise_grading.class_run.pool import dask, processes
 from shardwise_grading.class_run.rows import Row, make_row
 from shardwise_grading.class_run.spread import spread
@@ -93,7 +95,8 @@ def grade_class(
 
     Raises:
         FileNotFoundError: there is no such course or assignment, or nobody handed in.
-        ValueError: somebody that the plan names did not hand in.
+        ValueError: somebody that the plan names did not hand in, or students' code could read the
+            course where it lies.
         RuntimeError: another run has the course, or nothing here can grade.
     """
     settings = json.dumps(asdict(plan.limits), sort_keys=True)
@@ -101,6 +104,7 @@ def grade_class(
         lock(folder / "results" / ".lock"),
         Course.open(folder, plan.db_url, settings=settings) as course,
     ):
+        require_unreadable((course.root, *course.hidden_folders))
         course.ensure_assignment(plan.assignment)
         handed_in = course.submissions(plan.assignment)
         chosen = _chosen(handed_in, plan)
@@ -147,8 +151,8 @@ def _grade(
     """Grade submissions, save each as it comes, and return what kept their code in."""
     by_student = {submission.student: submission for submission in waiting}
     with _pool(plan, len(course.layouts(plan.assignment)), len(waiting)) as pool:
-        protection, sentence = _protection(pool) if plan.sandbox else ("none", "No protection.")
-        say(sentence)
+        protection = _protection(pool) if plan.sandbox else "none"
+        say(sandbox.describe(protection))
         units = _units(course, waiting, plan, protection)
         with report(len(waiting)) as tell, closing(spread(grade, units, pool)) as answers:
             for answer in answers:
@@ -170,13 +174,12 @@ def _pool(plan: Plan, notebooks: int, submissions: int) -> AbstractContextManage
     return processes(jobs, patience)
 
 
-def _protection(pool: Pool) -> tuple[str, str]:
+def _protection(pool: Pool) -> str:
     """Ask a worker what keeps students' code in where it runs."""
     (answer,) = pool.answers(find_protection, [("", None)], alone=True)
     if answer.value is None:
         raise RuntimeError(answer.error)
-    found: tuple[str, str] = answer.value
-    return found
+    return str(answer.value)
 
 
 def _units(

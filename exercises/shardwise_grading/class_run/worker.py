@@ -70,13 +70,12 @@ def grade(work: Work) -> SubmissionRecord:
     return grade_submission(work)
 
 
-def find_protection(_: object) -> tuple[str, str]:
-    """Return what keeps students' code in on this machine: its name, and a sentence.
+def find_protection(_: object) -> str:
+    """Return the name of what keeps students' code in on this machine.
 
     Raises:
         ProtectionError: nothing does; the message names the remedy.
     """
     from shardwise_grading import sandbox  # noqa: PLC0415
 
-    best = sandbox.best()
-    return best, sandbox.describe(best)
+    return sandbox.best()
