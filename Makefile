@@ -86,7 +86,7 @@ solve: release ## Open the exercises in JupyterLab, from copies in work/
 	.venv/bin/jupyter lab work $(LAB)
 
 release: setup ## Make the folder for students in exercises/release/, and the book's downloads
-	$(PY) -m shardwise_grading.release
+	$(PY) -m shardwise_grading release distributed-training
 	cp exercises/release/distributed-training/*.ipynb chapter/exercises/
 
 grade: .venv/.installed ## Grade the sample class and print the table

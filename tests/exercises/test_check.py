@@ -121,6 +121,7 @@ class TestWords:
             ("print('x' * 10**7)\n" + RIGHT, PASSES),
             ("import os, sys\nos.close(1)\nsys.stdout = None\n" + RIGHT, PASSES),
             ("%matplotlib inline\n" + RIGHT, PASSES),
+            ("assert False, 'half a letter: \\ud800'", "stops: half a letter: \\ud800"),
         ],
     )
     def test_of_what_goes_wrong(self, say, tmp_path, answer, words):

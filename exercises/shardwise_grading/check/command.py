@@ -7,7 +7,7 @@ import sys
 import textwrap
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from shardwise_grading.check.ask import run
 from shardwise_grading.check.notebook import CannotCheckError, read_cells
@@ -94,7 +94,13 @@ def _check(path: Path, *, cold: bool) -> int:
     try:
         verdict = check(path, cold=cold)
     except CannotCheckError as error:
-        sys.stderr.write(f"{error}\n")
+        _say(sys.stderr, str(error))
         return 2
-    sys.stdout.write(f"{as_text(verdict)}\n")
+    _say(sys.stdout, as_text(verdict))
     return 0 if verdict.passed else 1
+
+
+def _say(stream: TextIO, text: str) -> None:
+    """Write a line; what a terminal has no letter for is written as its code."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
