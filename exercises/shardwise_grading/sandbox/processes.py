@@ -38,16 +38,13 @@ def held(proc: int, process: int) -> tuple[int, int]:
     return KIB * sum(numbers.values()), threads
 
 
-def share(proc: int, process: int, otherwise: int) -> int:
+def share(proc: int, process: int) -> int:
     """Return the bytes of memory that a process holds, what others hold too by its share.
 
-    Args:
-        proc: a descriptor of the /proc folder.
-        process: its id there.
-        otherwise: the answer when the process lets nobody look.
+    A process that lets nobody look answers for all of it.
     """
     shares = _SHARES.findall(_read(proc, f"{process}/smaps_rollup"))
-    return KIB * sum(map(int, shares)) if shares else otherwise
+    return KIB * sum(map(int, shares)) if shares else held(proc, process)[0]
 
 
 def cpu_seconds(proc: int, process: int) -> float:
