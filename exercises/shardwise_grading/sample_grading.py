@@ -64,12 +64,14 @@ def by_nbgrader(course: Path, sample: SampleClass, console: Console) -> Sequence
     nbgrader(course, "generate_assignment", assignment)
     for student in sample.students:
         hand_in(course, assignment, student)
+    begun = set()
     with progress(console, len(sample.students)) as tell:
 
         def follow(line: str) -> None:
-            started = re.search(r"INFO\] Sanitizing .*?submitted[/\\]([^/\\]+)[/\\]", line)
-            if started:
-                tell(started[1], "nbgrader autograde")
+            notebook = re.search(r"INFO\] Sanitizing .*?submitted[/\\]([^/\\]+)[/\\]", line)
+            if notebook and notebook[1] not in begun:
+                begun.add(notebook[1])
+                tell(notebook[1], "nbgrader autograde")
 
         nbgrader(course, "autograde", assignment, on_line=follow)
     console.print("feedback and export")

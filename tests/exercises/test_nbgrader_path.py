@@ -1,4 +1,4 @@
-"""A class from release to export, by our grader and by nbgrader's commands, and what must not leak."""
+"""A class from release to export, by our grader and by nbgrader's commands, and no leaks."""
 
 from __future__ import annotations
 
