@@ -122,10 +122,10 @@ def _set_flags(place: Path, flags: int, *, recursive: bool = True) -> None:
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
-        remount(place, flags)
+        _remount(place, flags)
 
 
-def remount(place: Path, flags: int) -> None:
+def _remount(place: Path, flags: int) -> None:
     """Set the flags of one mount, for a Linux before 5.12; it keeps those that it has."""
     kept = os.statvfs(place).f_flag & KEPT_FLAGS
     call("mount", None, bytes(place), None, MS_REMOUNT | MS_BIND | flags | kept, None)
