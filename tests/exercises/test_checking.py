@@ -159,6 +159,11 @@ class TestCells:
         session.run("import sys\nsys.stdout = sys.stderr = None")
         assert session.run("print('here')")[0][0].text == "here\n"
 
+    def test_a_stream_that_was_kept_shows_in_the_cell_that_uses_it(self, session):
+        session.run("import logging\nlogging.basicConfig(format='%(message)s')")
+        (output,), _ = session.run("logging.warning('late')")
+        assert (output.kind, output.text) == ("stderr", "late\n")
+
     def test_output_is_cut(self, session):
         outputs, _ = session.run("for _ in range(10**4): print('x' * 1000)")
         assert sum(len(output.text) for output in outputs) < 2 * LIMITS.output
@@ -280,7 +285,7 @@ def test_every_protection_that_this_machine_has_runs_a_notebook(name):
     if reason := sandbox.available(name):
         pytest.skip(reason)
     with WarmParent(name, LIMITS.sandbox) as parent:
-        for _ in range(2):
+        for _ in range(1 if name == "bubblewrap" else 2):  # it imports torch each time
             with Session(parent, LIMITS) as session:
                 session.run("from pathlib import Path\nPath('a').write_text('b')\nx = 1")
                 with pytest.raises(LostError):

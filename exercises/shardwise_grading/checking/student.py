@@ -123,12 +123,15 @@ class WarmParent:
             prefix = bubblewrap_command(self._readable, self._limits)
         self._control, other = socket.socketpair()
         path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+        variables = ENVIRONMENT | {"PATH": path}
+        if prefix:  # it hands on none
+            prefix += ["env", *(f"{name}={value}" for name, value in variables.items())]
         with other:
             program = [sys.executable, "-m", "shardwise_grading.student.warm", str(other.fileno())]
             self._process = subprocess.Popen(
                 [*prefix, *program],
                 pass_fds=[other.fileno()],
-                env=ENVIRONMENT | {"PATH": path},
+                env=variables,
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

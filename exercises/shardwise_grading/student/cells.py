@@ -77,10 +77,10 @@ class Shown:
 
 
 class _Stream(io.TextIOBase):
-    """Stands for stdout or stderr."""
+    """Stands for stdout or stderr in all cells: a logger keeps the one that it was given."""
 
-    def __init__(self, kind: str, shown: Shown) -> None:
-        self._kind, self._shown = kind, shown
+    def __init__(self, kind: str, shell: Shell) -> None:
+        self._kind, self._shell = kind, shell
 
     def writable(self) -> bool:
         return True
@@ -88,7 +88,7 @@ class _Stream(io.TextIOBase):
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        self._shown.add(self._kind, str(text))
+        self._shell.shown.add(self._kind, str(text))
         return len(text)
 
 
@@ -123,6 +123,7 @@ class Shell(InteractiveShell):
     displayhook_class = Type(_Results)
     display_pub_class = Type(_Displays)
     shown: Shown
+    streams: tuple[io.TextIOBase, io.TextIOBase]
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: Any) -> None:  # noqa: ANN401
         text = stb if isinstance(stb, str) else self.InteractiveTB.stb2text(stb)
@@ -139,6 +140,7 @@ def make_shell() -> Shell:
     config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.xmode = "Context"
     shell: Shell = Shell.instance(config=config)
+    shell.streams = _Stream("stdout", shell), _Stream("stderr", shell)
     return shell
 
 
@@ -156,7 +158,7 @@ def run_cell(shell: Shell, source: str, seconds: float, most: int) -> tuple[Outp
     """
     shown = Shown(most)
     shell.shown = shown
-    with _streams(shown):
+    with _streams(shell):
         try:
             with time_limit(seconds):
                 result = shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
@@ -172,9 +174,9 @@ def run_cell(shell: Shell, source: str, seconds: float, most: int) -> tuple[Outp
 
 
 @contextmanager
-def _streams(shown: Shown) -> Iterator[None]:
+def _streams(shell: Shell) -> Iterator[None]:
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _Stream("stdout", shown), _Stream("stderr", shown)
+    sys.stdout, sys.stderr = shell.streams
     try:
         yield
     finally:

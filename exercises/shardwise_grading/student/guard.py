@@ -6,13 +6,12 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardwise_grading.sandbox import watch
+from shardwise_grading.sandbox import stop, watch
 
 if TYPE_CHECKING:
     import socket
@@ -68,8 +67,7 @@ def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:
         if ready:
             break
         reason = watch(student, limits)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(student, signal.SIGKILL)
+    stop(student)
     _, status = os.waitpid(student, 0)
     with contextlib.suppress(OSError):
         lifeline.send(json.dumps({"status": status, "reason": reason}).encode())
