@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 ASSIGNMENT = "exercises/release/distributed-training"
-# What nbgrader writes into the course.
-WRITTEN = ("release", "submitted", "autograded", "feedback", "gradebook.db", "grades.csv")
+# What grading writes into the course.
+WRITTEN = ("release", "submitted", "autograded", "feedback", "results", "gradebook.db")
 
 
 def environment() -> dict[str, str]:
@@ -74,7 +74,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def course(built: Path) -> Path:
-    """The same copy, with nothing in its course that nbgrader wrote."""
+    """The same copy, with nothing in its course that grading wrote."""
     for name in WRITTEN:
         path = built / "exercises" / name
         if path.is_dir():
@@ -196,7 +196,7 @@ def test_serve_answers_and_search_has_an_index(built: Path):
 
 
 def test_the_command_under_solve_opens_the_exercises(course: Path, tmp_path: Path):
-    (solve,) = readme_commands("Solve")
+    solve, check = readme_commands("Solve")
     assert solve == "make solve"
     work = course / "work"
     shutil.rmtree(work, ignore_errors=True)
@@ -216,23 +216,25 @@ def test_the_command_under_solve_opens_the_exercises(course: Path, tmp_path: Pat
     exercises = sorted(path.name for path in (course / ASSIGNMENT).glob("*.ipynb"))
     assert sorted(entry["name"] for entry in opened["content"]) == exercises != []
     assert (work / "2-stage-2-memory.ipynb").read_text(encoding="utf-8") == "begun"
+    assert "all_reduce_mean" in shell(f"{check}; test $? = 1", course)  # nobody solved it yet
 
 
 def test_make_grade_prints_the_table_of_the_sample_class(built: Path):
-    table = shell("COLUMNS=160 make grade", built)
-    rows = {line.split()[1]: line for line in table.splitlines() if line.startswith("│")}
-    cells = {name: [cell.strip() for cell in row.split("│")] for name, row in rows.items()}
-    assert cells["all-right"][2:5] == ["graded", "10", "10"]
-    assert cells["untouched"][2:5] == ["graded", "0", "0"]
-    assert "needs a human" in rows["broken-json"]
+    lines = shell("COLUMNS=160 make grade", built).splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines if re.match(r"[\w-]+ {2,}\w", line)}
+    assert rows["all-right"] == ["graded", *["10"] * 5, "50"]
+    assert rows["untouched"] == ["graded", *["0"] * 5, "0"]
+    assert rows["broken-json"][0] == "human"
 
 
-def test_the_commands_under_grade_take_a_class_through_nbgrader(course: Path):
+def test_the_commands_under_grade_take_a_class_from_release_to_feedback(course: Path):
     commands = readme_commands("Grade")
-    assert commands[:2] == ["source .venv/bin/activate", "cd exercises"]
+    assert commands[:2] == ["source .venv/bin/activate", "make release"]
     shell(" && ".join(commands), course)
-    assert (course / "exercises/feedback/ada/distributed-training").is_dir()
-    assert "ada" in (course / "exercises/grades.csv").read_text(encoding="utf-8")
+    exercises = course / "exercises"
+    assert (exercises / "feedback/ada/distributed-training/1-all-reduce-mean.html").is_file()
+    results = exercises / "results/distributed-training/results.csv"
+    assert "ada" in results.read_text(encoding="utf-8")
 
 
 def test_the_plain_commands_build_the_book_without_make(tmp_path: Path):
