@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import zlib
 from dataclasses import dataclass
 from functools import cache
 
@@ -174,12 +175,12 @@ def grade_id(cell: dict) -> str:
     return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id", "")
 
 
-def code(source: str, **metadata: object) -> dict:
+def code(source: object, **metadata: object) -> dict:
     """A new code cell, as the notebook server writes one."""
     return {
         "cell_type": "code",
         "execution_count": None,
-        "id": f"own-{abs(hash(source)) % 10**8}",
+        "id": f"own-{zlib.crc32(repr(source).encode()):08x}",
         "metadata": metadata,
         "outputs": [],
         "source": source,

@@ -97,7 +97,9 @@ ATTACKS = [
             threading.Thread(target=talk, daemon=True).start()
             """,
     ),
-    Attack("child-answers-as-well", inside="import os; os.fork()", outcome="half", human=None),
+    Attack(
+        "child-answers-as-well", inside="import os; os.fork()", outcome="at most half", human=None
+    ),
     Attack(
         "child-answers-in-place-of-the-parent",
         inside="""

@@ -145,6 +145,14 @@ def many(number):
     return change
 
 
+def pictures_in_every_cell(notebook, exercise):
+    picture = "Image(b'\\x89PNG' + os.urandom(2 << 20), format='png')"
+    notebook["cells"][:0] = [
+        code(f"import os\nfrom IPython.display import Image, display\n{picture}")
+        for _ in range(200)
+    ]
+
+
 def points_for_everybody(cell):
     cell["metadata"].setdefault("nbgrader", {}).update(
         points=1000, grade=True, solution=True, locked=False, schema_version=999
@@ -320,7 +328,7 @@ ATTACKS = [
     Attack("a-text", damage=raw(lambda b: json.dumps(b.decode()).encode()), **NOTHING),
     Attack("an-empty-object", damage=raw(lambda b: b"{}"), **NOTHING),
     Attack("compressed", damage=raw(gzip.compress), **NOTHING),
-    Attack("utf-16", damage=raw(lambda b: b.decode().encode("utf-16")), **NOTHING),
+    Attack("utf-16", damage=raw(lambda b: b.decode().encode("utf-16")), says=("UTF-16",)),
     Attack(
         "latin-1",
         damage=raw(lambda b: b.replace(b"Return", b"R\xe9turn")),
@@ -428,7 +436,13 @@ ATTACKS = [
         human=None,
         seconds=20,
     ),
-    Attack("a-thousand-cells", damage=written(many(1000)), human=None, seconds=20),
+    Attack(
+        "two-hundred-large-pictures",
+        damage=written(pictures_in_every_cell),
+        outcome="at most half",
+        human=None,
+    ),
+    Attack("five-hundred-cells", damage=written(many(500)), human=None, seconds=20),
     Attack(
         "hundred-thousand-cells",
         damage=written(many(100_000)),

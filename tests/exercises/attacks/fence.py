@@ -72,7 +72,8 @@ class Seen:
             return ""
         parts = [self.record["problem"], *self.record["notes"]]
         for cell in self.record["cells"]:
-            parts += [part for output in cell["outputs"] for part in output.values()]
+            for output in cell["outputs"]:
+                parts += [output[name] for name in ("text", "name", "value")]
             parts += [result["message"] for result in cell["results"]]
         return "\n".join(map(str, parts))
 

@@ -75,7 +75,7 @@ def replies(name, value, buffers="b''", **more):
 
 def sends(name, body, **more):
     """An attack that sends something from a cell, and goes on as if nothing had been."""
-    return Attack(name, before=TOOLS + body, **({"outcome": "nothing", "human": True} | more))
+    return Attack(name, before=TOOLS + body, **({"human": True} | more))
 
 
 ATTACKS = [
@@ -426,6 +426,7 @@ def answer():
 threading.Thread(target=answer, daemon=True).start()
 """,
         human=None,
+        outcome="at most half",
         seconds=30,
     ),
 ]

@@ -45,10 +45,12 @@ class Course:
         self._before = self._state()
 
     def changes(self) -> list[str]:
-        """What is not as it was made."""
-        now = self._state()
+        """What is not as it was at the last look."""
+        before, self._before = self._before, self._state()
         return sorted(
-            k for k in now.keys() | self._before.keys() if now.get(k) != self._before.get(k)
+            path
+            for path in self._before.keys() | before.keys()
+            if self._before.get(path) != before.get(path)
         )
 
     def _state(self) -> dict[str, str]:
@@ -93,11 +95,13 @@ class Listeners:
         found = []
         for listener in self._streams:
             with suppress(OSError):
-                listener.accept()[0].close()
-                found.append(f"a connection to {listener.getsockname()!r}")
-        for socket_ in self._datagrams:
+                while True:  # until nobody waits
+                    listener.accept()[0].close()
+                    found.append(f"a connection to {listener.getsockname()!r}")
+        for listener in self._datagrams:
             with suppress(OSError):
-                found.append(f"a datagram {socket_.recv(100)!r}")
+                while True:
+                    found.append(f"a datagram {listener.recv(100)!r}")
         return found
 
 
