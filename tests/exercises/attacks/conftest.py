@@ -27,6 +27,7 @@ def seen(request, protection):
         for item in request.session.items
         if item.path == request.path and hasattr(item, "callspec")
     ]
-    size = os.cpu_count() if request.node.get_closest_marker("long") else 1
-    with crew(cases, size, protection) as ask:
+    long = request.node.get_closest_marker("long")
+    size, neighbours = (os.cpu_count(), 5) if long else (1, 1)
+    with crew(cases, size, protection, neighbours) as ask:
         yield ask

@@ -11,29 +11,32 @@ from exercises.attacks.fence import Fence
 
 
 @contextmanager
-def crew(cases, size, protection):
+def crew(cases, size, protection, neighbours):
     """Grade cases in the background; yields a function that waits for one of them.
 
     Args:
         cases: attacks and the exercise of each, in the order in which they will be asked for.
         size: graders that work at a time.
         protection: what the graders are to protect themselves with.
+        neighbours: an honest student is graded after each, or after every so many.
     """
     fences, mine = [], threading.local()
 
-    def grade(attack, number):
+    def grade(turn, attack, number):
         if not hasattr(mine, "fence"):
             mine.fence = Fence(protection)
             fences.append(mine.fence)
         name = course.BY_NUMBER[number].name
-        return mine.fence.grade(name, attack.notebook(number))
+        looks = turn % neighbours == 0 or turn == len(cases) - 1
+        return mine.fence.grade(name, attack.notebook(number), neighbour=looks)
 
     with ThreadPoolExecutor(size) as pool:
         waiting = {
-            (attack.name, number): pool.submit(grade, attack, number) for attack, number in cases
+            (id(attack), number): pool.submit(grade, turn, attack, number)
+            for turn, (attack, number) in enumerate(cases)
         }
         try:
-            yield lambda attack, number: waiting[attack.name, number].result()
+            yield lambda attack, number: waiting[id(attack), number].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             for fence in fences:

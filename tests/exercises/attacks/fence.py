@@ -91,13 +91,20 @@ class Fence:
         self._folder = Path(tempfile.mkdtemp(prefix="shardwise-fence-"))
         self._ended = ""
 
-    def grade(self, name: str, content: bytes | None, patience: float = PATIENCE, **limits) -> Seen:
-        """Grade one notebook."""
+    def grade(
+        self,
+        name: str,
+        content: bytes | None,
+        patience: float = PATIENCE,
+        *,
+        neighbour: bool = True,
+    ) -> Seen:
+        """Grade one notebook, and the neighbour's after it."""
         process = self._alive()
         order = {
             "name": name,
             "content": None if content is None else base64.b64encode(content).decode(),
-            "limits": limits,
+            "neighbour": neighbour,
         }
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(order).encode() + b"\n")

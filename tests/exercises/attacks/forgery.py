@@ -384,7 +384,11 @@ take_over(print, None, ran)
         outcome="nothing",
         human=True,
     ),
-    sends("answers-the-cell-twice", 'send({"id": current(), "outputs": [], "seconds": 0.0})'),
+    sends(
+        "answers-the-cell-twice",
+        'send({"id": current(), "outputs": [], "seconds": 0.0})',
+        outcome="nothing",
+    ),
     sends(
         "answers-before-it-is-asked",
         """

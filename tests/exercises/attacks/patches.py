@@ -518,4 +518,39 @@ ATTACKS = [
         outcome="at most half",
         human=None,
     ),
+    Attack(
+        "memory-shared-with-the-next-student",
+        before="""
+            for line in open("/proc/self/maps"):
+                if line.split()[1][1:] in ("w-s", "wxs"):
+                    print("SHARED", line)
+            """,
+        unseen=("SHARED",),
+    ),
+    Attack(
+        "wire-led-elsewhere",
+        before="""
+            import gc, os, socket
+            from shardwise_grading.student.wire import Channel
+            here, there = socket.socketpair()
+            wire = next(thing for thing in gc.get_objects() if type(thing) is Channel)
+            kept = os.dup(wire.fileno())
+            os.dup2(here.fileno(), wire.fileno())
+            """,
+    ),
+    Attack(
+        "process-by-another-name",
+        before="""
+            import ctypes, os, time
+            c = ctypes.CDLL(None)
+            c.prctl(15, b"x) R 1 1 1\\nThreads:\\t0", 0, 0, 0)
+            for _ in range(40):
+                if os.fork() == 0:
+                    c.prctl(15, b") Z 0 0 0", 0, 0, 0)
+                    kept = bytearray(b"x" * (100 << 20))
+                    time.sleep(1000)
+            time.sleep(1)
+            """,
+        human=None,
+    ),
 ]
