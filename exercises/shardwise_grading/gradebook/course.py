@@ -169,8 +169,8 @@ class Course:
         """Whether nothing is left to do: graded as it is now, and folder and gradebook say so.
 
         Where this is False and the digest of `record` is still that of the submission, saving
-        that record again is enough (``nbgrader autograde`` ran in between, or only the timestamp
-        is new).
+        that record again is enough: ``nbgrader autograde`` ran in between, or the timestamp, the
+        due date or an extension is new.
         """
         record = self.record(submission.student, submission.assignment)
         if record is None or record.digest != self.digest(submission):
@@ -181,40 +181,47 @@ class Course:
         folder = self.autograded_folder(submission.student, submission.assignment)
         with transaction(self._gradebook):
             return is_in_folder(expected, folder) and holds_grades(
-                self._gradebook, expected, submission
+                self._gradebook, self._settings.config, expected, submission
             )
 
     def save(self, record: SubmissionRecord, submission: Submission) -> None:
         """Put results where nbgrader keeps them, all or nothing.
 
         That is ``autograded/<student>/<assignment>/``, the gradebook (manual scores, extra credit
-        and comments stay), and last ``results/<assignment>/submissions/<student>.json``.
+        and comments stay), and last ``results/<assignment>/submissions/<student>.json``. Where that
+        has the same digest already, no human is asked again who has decided.
 
         Args:
             record: what grading found.
             submission: what was graded.
         """
-        student, assignment = submission.student, submission.assignment
         if submission.usable:
-            result = self._outcome(record, submission)
-            swap = Swap(self.autograded_folder(student, assignment))
-            source = self._source(assignment)
-            fill_folder(swap.begin(), result.notebooks, submission, source, self._settings)
-            try:
-                with transaction(self._gradebook):
-                    save_grades(self._gradebook, self._settings.config, result, submission)
-                    swap.put()
-            except BaseException:
-                swap.undo()
-                raise
-            swap.finish()
-        content = json.dumps(to_json(record), ensure_ascii=True)
-        write_beside(self._record_path(student, assignment), content.encode())
+            self._put(record, submission)
+        path = self._record_path(submission.student, submission.assignment)
+        write_beside(path, json.dumps(to_json(record), ensure_ascii=True).encode())
 
     def marks(self, student: str, assignment: str) -> dict[str, NotebookMark]:
         """Read what the gradebook says of a submission, by notebook; nothing without an entry."""
         with transaction(self._gradebook):
             return read_marks(self._gradebook, assignment, student)
+
+    def _put(self, record: SubmissionRecord, submission: Submission) -> None:
+        """Change folder and gradebook, both or neither."""
+        student, assignment = submission.student, submission.assignment
+        result, config = self._outcome(record, submission), self._settings.config
+        last = self.record(student, assignment)
+        same_work = last is not None and last.digest == record.digest != ""
+        swap = Swap(self.autograded_folder(student, assignment))
+        source = self._source(assignment)
+        fill_folder(swap.begin(), result.notebooks, submission, source, self._settings)
+        try:
+            with transaction(self._gradebook):
+                save_grades(self._gradebook, config, result, submission, same_work=same_work)
+                swap.put()
+        except BaseException:
+            swap.undo()
+            raise
+        swap.finish()
 
     def _admitted(self, submission: Submission) -> Submission:
         """Turn down a student that the gradebook lacks, where the course adds none by itself."""
@@ -229,8 +236,7 @@ class Course:
         return replace(submission, problem=problem, usable=False)
 
     def _outcome(self, record: SubmissionRecord, submission: Submission) -> Outcome:
-        source = self._source(submission.assignment)
-        return outcome(record, submission, source, self._settings)
+        return outcome(record, submission, self._source(submission.assignment), self._settings)
 
     def _source(self, assignment: str) -> AssignmentSource:
         if assignment not in self._sources:

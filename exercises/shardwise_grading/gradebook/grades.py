@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nbgrader.api import MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 
-from shardwise_grading.gradebook.marks import read_marks
+from shardwise_grading.gradebook.marks import NotebookMark, read_marks
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook, SubmittedAssignment, SubmittedNotebook
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def save_grades(
-    gradebook: Gradebook, config: Config, result: Outcome, submission: Submission
+    gradebook: Gradebook,
+    config: Config,
+    result: Outcome,
+    submission: Submission,
+    *,
+    same_work: bool = False,
 ) -> None:
     """Fill a submission's entry in a gradebook; manual scores, extra credit and comments stay.
 
@@ -28,8 +33,11 @@ def save_grades(
         config: the course's, with its plugin for late submissions.
         result: what is to be saved.
         submission: whose it is and when it was handed in.
+        same_work: whether the entry is of the same work; then nobody who has decided on it is
+            asked again.
     """
     student, assignment = submission.student, submission.assignment
+    before = read_marks(gradebook, assignment, student) if same_work else {}
     # Without a timestamp nbgrader leaves what it has.
     when = {"timestamp": submission.timestamp} if submission.timestamp else {}
     gradebook.update_or_create_student(student)
@@ -39,8 +47,9 @@ def save_grades(
         part = gradebook.find_submission_notebook(notebook.name, assignment, student)
         _save_scores(gradebook, config, notebook, submission)
         _mark_unsure(part, notebook)
+        _keep_decisions(part, before.get(notebook.name, NotebookMark()))
         gradebook.db.flush()
-        _Penalties(config=config).assign(part, entry)
+        part.late_submission_penalty = _Penalties(config=config).penalty(part, entry)
     for missing in result.missing:
         part = gradebook.find_submission_notebook(missing.name, assignment, student)
         for grade in part.grades:
@@ -49,11 +58,14 @@ def save_grades(
         part.late_submission_penalty = None
 
 
-def holds_grades(gradebook: Gradebook, result: Outcome, submission: Submission) -> bool:
-    """Whether a gradebook has the automatic scores and the timestamp of a submission.
+def holds_grades(
+    gradebook: Gradebook, config: Config, result: Outcome, submission: Submission
+) -> bool:
+    """Whether a gradebook has the automatic scores, the timestamp and the penalties of today.
 
     Args:
         gradebook: nbgrader's, in a transaction.
+        config: the course's, with its plugin for late submissions.
         result: what was to be saved.
         submission: whose it is and when it was handed in.
     """
@@ -68,7 +80,14 @@ def holds_grades(gradebook: Gradebook, result: Outcome, submission: Submission) 
         for cell, mark in notebook.cells.items()
     }
     in_time = submission.timestamp in (None, entry.timestamp)
-    return in_time and result.scores.items() <= found.items()
+    if not in_time or not result.scores.items() <= found.items():
+        return False
+    plugin, graded = _Penalties(config=config), {notebook.name for notebook in result.notebooks}
+    return all(
+        part.late_submission_penalty
+        == (plugin.penalty(part, entry) if part.name in graded else None)
+        for part in entry.notebooks
+    )
 
 
 def _save_scores(
@@ -92,17 +111,25 @@ def _mark_unsure(part: SubmittedNotebook, notebook: GradedNotebook) -> None:
             grade.needs_manual_grade = True
 
 
+def _keep_decisions(part: SubmittedNotebook, before: NotebookMark) -> None:
+    """Leave it at what a human has said of the same points for the same work."""
+    for grade in part.grades:
+        mark = before.cells.get(grade.name)
+        if mark and mark.manual_score is not None and mark.auto_score == grade.auto_score:
+            grade.needs_manual_grade = mark.needs_manual
+
+
 class _Penalties(AssignLatePenalties):  # type: ignore[misc]
     """nbgrader's own penalties, on a gradebook that is open already."""
 
-    def assign(self, notebook: SubmittedNotebook, submission: SubmittedAssignment) -> None:
-        self.init_plugin()
-        notebook.late_submission_penalty = None
+    def penalty(self, notebook: SubmittedNotebook, submission: SubmittedAssignment) -> float | None:
+        """Return what a notebook loses as things stand: due date, extension and score."""
         # An extension of nothing is no due date.
         late = submission.total_seconds_late if submission.assignment.duedate else 0
-        if late > 0:
-            penalty = self.plugin_inst.late_submission_penalty(
-                submission.student_id, notebook.score, late
-            )
-            if penalty is not None:
-                notebook.late_submission_penalty = self._check_late_penalty(notebook, penalty)
+        if late <= 0:
+            return None
+        self.init_plugin()
+        penalty = self.plugin_inst.late_submission_penalty(
+            submission.student_id, notebook.score, late
+        )
+        return None if penalty is None else float(self._check_late_penalty(notebook, penalty))

@@ -112,7 +112,7 @@ class TestFailure:
         small, record, _ = graded
         before = state(small.root)
 
-        def fail(*_):
+        def fail(*_, **__):
             raise OSError("no space left")
 
         if where == "put":
@@ -135,7 +135,7 @@ class TestFailure:
         hand_in(small.root, "ada")
         record = small.record(small.submission("ada"))
 
-        def fail(*_):
+        def fail(*_, **__):
             raise OSError("no space left")
 
         monkeypatch.setattr(SAVE_GRADES, fail)

@@ -302,6 +302,17 @@ class TestHuman:
         assert marks["2-half"].score == 2.5
         assert not marks["2-half"].cells["half-hidden"].needs_manual
 
+    def test_nobody_who_has_decided_is_asked_again_about_the_same_work(self, small):
+        hand_in(small.root, "bob", WRONG)
+        small.grade("bob")
+        change_grade(small, "bob", "twice-hidden", manual_score=1.5, needs_manual_grade=False)
+        small.grade("bob")  # as --force does
+        marks = small.course.marks("bob", ASSIGNMENT)["1-twice"].cells["twice-hidden"]
+        assert (marks.manual_score, marks.needs_manual) == (1.5, False)
+        change_grade(small, "bob", "twice-hidden", needs_manual_grade=True)
+        small.grade("bob")
+        assert small.standing("bob").needs_manual  # whoever was asked still is
+
 
 class TestLate:
     DUE = datetime.fromisoformat("2026-01-01T12:00")
@@ -340,16 +351,36 @@ class TestLate:
         self.penalize(small)
         set_duedate(small, self.DUE)
         hand_in(small.root, "ada", timestamp="2026-01-01T14:30:00+01:00")
-        small.grade("ada")
+        record = small.grade("ada")
         assert small.standing("ada").late_penalty == 3
         with gradebook(small) as book:
             book.grant_extension(ASSIGNMENT, "ada", hours=1)
-        small.grade("ada")
-        assert small.standing("ada").late_penalty == 1
+        self.settle(small, record, 1)
         set_duedate(small, None)
-        small.grade("ada")
-        assert small.standing("ada").late_penalty == 0
+        self.settle(small, record, 0)
+        set_duedate(small, self.DUE)
+        self.settle(small, record, 1)
         small.course.__exit__()
+
+    def test_points_of_a_human_change_a_penalty_that_depends_on_them(self, small):
+        self.penalize(small)
+        set_duedate(small, self.DUE)
+        hand_in(small.root, "ada", timestamp="2026-01-02 12:00:00 UTC")
+        record = small.grade("ada")
+        assert small.standing("ada").late_penalty == 5
+        change_grade(small, "ada", "twice-hidden", manual_score=1, needs_manual_grade=False)
+        self.settle(small, record, 3)
+        assert not small.standing("ada").needs_manual
+        small.course.__exit__()
+
+    def settle(self, small, record, penalty):
+        """Save what was graded already, as autograde does where only the penalty is another."""
+        submission = small.submission("ada")
+        assert not small.course.is_current(submission)
+        assert record.digest == small.course.digest(submission)
+        small.course.save(record, submission)
+        assert small.course.is_current(submission)
+        assert small.standing("ada").late_penalty == penalty
 
     def test_a_newer_timestamp_needs_saving_but_no_grading(self, small):
         hand_in(small.root, "ada", timestamp="2026-01-01 10:00:00 UTC")
@@ -498,15 +529,15 @@ class TestByHand:
                 grade.manual_score, grade.needs_manual_grade = 3, False
             book.db.commit()
         assert prose.course.is_current(prose.submission("ada"))
-        prose.grade("ada")
-        marks = prose.course.marks("ada", ASSIGNMENT)["2-half"]
-        assert marks.score == 8
-        # as after nbgrader autograde: an answer may have changed, a task is never touched
-        assert (marks.cells["essay"].needs_manual, marks.cells["task"].needs_manual) == (
-            True,
-            False,
-        )
-        assert prose.course.is_current(prose.submission("ada"))
+        for answer, asked in (("Because.", False), ("Because of another thing.", True)):
+            self.hand_in(prose, "ada", answer)
+            prose.grade("ada")
+            marks = prose.course.marks("ada", ASSIGNMENT)["2-half"]
+            assert marks.score == 8
+            # as after nbgrader autograde: an answer has changed, a task is never touched
+            assert marks.cells["essay"].needs_manual is asked
+            assert not marks.cells["task"].needs_manual
+            assert prose.course.is_current(prose.submission("ada"))
 
     def test_get_nothing_where_the_answer_is_the_stub(self, prose):
         self.hand_in(prose, "bob", "YOUR ANSWER HERE")
