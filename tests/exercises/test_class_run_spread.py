@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
 import pytest
 
+from shardwise_grading.class_run.interrupts import uninterrupted
 from shardwise_grading.class_run.lock import CourseBusyError, lock
 from shardwise_grading.class_run.pool import dask, processes
 from shardwise_grading.class_run.spread import spread
@@ -163,6 +165,28 @@ class TestEnd:
         assert running.wait(timeout=20) == 130
         assert self.all_gone(children)
         assert running.stderr.read() == ""
+
+
+class TestUninterrupted:
+    def test_ctrl_c_waits_whichever_thread_hears_it(self):
+        threading.Thread(target=time.sleep, args=(0.5,)).start()
+        done = []
+
+        def work():
+            with uninterrupted():
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.05)
+                done.append(1)
+            done.append(2)
+
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert done == [1]
+
+    def test_an_error_comes_through(self):
+        with pytest.raises(ZeroDivisionError), uninterrupted():
+            _ = 1 / 0
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 HOLD = """
