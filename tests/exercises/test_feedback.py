@@ -21,6 +21,7 @@ from exercises.feedback_samples import (
     png,
     submission,
 )
+from exercises.handed_in import LAYOUTS
 from support import ROOT
 
 from shardwise_grading.feedback import feedback_pages, write_feedback
@@ -141,8 +142,34 @@ def test_an_instructors_own_marks_and_what_is_not_marked_yet_are_listed():
     cells = {"essay": CellMark(None, 4, needs_manual=True), "task": CellMark(2.5, 3)}
     page = page_of(marks={"n": NotebookMark(cells)})
     text = page.get_text(" ", strip=True)
-    assert "essay - of 4 points your instructor still has to look at this" in text
+    assert "essay 4 points, not graded your instructor still has to look at this" in text
     assert "task 2.5 of 3 points" in text
+    assert "2.5 of 7 points 1 part is not final" in text
+
+
+def test_of_a_notebook_that_cannot_be_read_the_page_tells_what_the_instructor_knows():
+    lost = NotebookRecord("2-stage-2-memory", problem="it ends in the middle")
+    record = SubmissionRecord("ada", "a", "d", (lost,))
+    marks = {"stage2-bytes-hidden": CellMark(None, 8, needs_manual=True)}
+    known = {lost.name: NotebookMark(marks)}
+    pages = feedback_pages(record, known, {lost.name: LAYOUTS[lost.name]})
+    text = BeautifulSoup(pages[f"{lost.name}.html"], "html.parser").get_text(" ", strip=True)
+    assert "Exercise 2: what a device holds at ZeRO stage 2 Not graded" in text.replace(
+        "not", "Not"
+    )
+    assert "stage2_bytes 8 points, not graded" in text
+    assert "Your code" not in text
+
+
+def test_a_reason_to_look_is_none_any_more_once_a_human_has_looked():
+    lost = NotebookRecord("n", problem="it ends in the middle")
+    for asked in (True, False):
+        mark = CellMark(None if asked else 3, 8, needs_manual=asked)
+        page = pages_of(
+            SubmissionRecord("ada", "a", "d", (lost,)), {"n": NotebookMark({"f-hidden": mark})}
+        )["n.html"]
+        assert ("An instructor has to look" in page.get_text()) is asked
+        assert "it ends in the middle" in page.get_text()
 
 
 def test_nothing_of_a_hidden_cell_but_its_results_is_on_any_page():

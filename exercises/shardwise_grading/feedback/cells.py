@@ -10,7 +10,7 @@ from shardwise_grading.feedback.picture import picture_address
 from shardwise_grading.feedback.plain import MOST_CODE, MOST_OUTPUT, cut, plain, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from shardwise_grading.records import CellRecord, NotebookRecord, Output
 
@@ -74,13 +74,13 @@ def spaced(name: str) -> str:
     return re.sub(r"[-_]+", " ", name)
 
 
-def title_of(record: NotebookRecord) -> str:
-    """Return the heading that the instructor gave a notebook, or its name."""
-    for cell in record.cells:
+def title_of(cells: Iterable[CellRecord]) -> str:
+    """Return the heading that the instructor gave a notebook; empty where there is none."""
+    for cell in cells:
         heading = re.search(r"^# +(\S.*)$", cell.step.source, re.MULTILINE)
         if cell.step.role == "text" and cell.step.kind == "markdown" and heading:
             return heading[1].strip()
-    return record.name
+    return ""
 
 
 def cells_of(record: NotebookRecord) -> Iterator[Cell]:

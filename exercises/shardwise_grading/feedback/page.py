@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,28 +34,6 @@ def render(template: str, values: Mapping[str, object], folder: Path = TEMPLATES
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     shared = {"style": Markup(style), "style_hash": digest}  # noqa: S704 - a file of ours
     return _environment(folder).get_template(template).render({**values, **shared}).encode()
-
-
-def put(path: Path, content: bytes) -> Path:
-    """Write a file beside its place and rename it, so that nobody ever sees half of it.
-
-    Args:
-        path: where it goes; missing folders are made.
-        content: all of it.
-
-    Returns:
-        The path.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is no path
-            file.write(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
 
 
 @functools.cache

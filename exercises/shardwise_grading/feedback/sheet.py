@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shardwise_grading.feedback.cells import Cell, cells_of, spaced, title_of
+from shardwise_grading.records import CellRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from shardwise_grading.gradebook.marks import CellMark, NotebookMark
-    from shardwise_grading.records import CellRecord, NotebookRecord
+    from shardwise_grading.records import NotebookRecord, Step
     from shardwise_grading.results import Result
 
 SQUARE, GAP = 20, 8  # pixels: from one point to the next, and more of them before a new property
@@ -20,12 +21,21 @@ MOST_SQUARES = 100
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Points of a notebook or of all of them, or that nobody has graded it yet."""
+    """Points of a notebook or of all of them.
+
+    Args:
+        points: earned, before the penalty.
+        max_points: what could be earned.
+        penalty: what handing in late costs.
+        graded: whether anybody has given points.
+        waiting: how many parts an instructor still has to look at.
+    """
 
     points: float
     max_points: float
     penalty: float = 0.0
     graded: bool = True
+    waiting: int = 0
 
     @property
     def earned(self) -> str:
@@ -44,14 +54,24 @@ class Total:
         return f"{max(0.0, self.points - self.penalty):g} of {self.max_points:g}"
 
 
+def sum_of(totals: Sequence[Total]) -> Total:
+    """Add up the points of all notebooks."""
+    return Total(
+        sum(total.points for total in totals),
+        sum(total.max_points for total in totals),
+        sum(total.penalty for total in totals),
+        any(total.graded for total in totals),
+        sum(total.waiting for total in totals),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One graded cell: its properties, or what the gradebook alone says of it."""
 
     name: str
     about: str
-    earned: str
-    best: str
+    worth: str
     said: str = ""
     results: tuple[Result, ...] = ()
 
@@ -88,22 +108,28 @@ class Sheet:
     cells: tuple[Cell, ...] = field(default=())
 
 
-def sheet_of(record: NotebookRecord, mark: NotebookMark | None) -> Sheet:
+def sheet_of(
+    record: NotebookRecord, mark: NotebookMark | None, steps: Iterable[Step] = ()
+) -> Sheet:
     """Say what a student is told of a notebook.
 
     Args:
         record: what grading found.
         mark: what the gradebook says; it counts where both know something.
+        steps: the instructor's notebook, for what can be told of one that could not be read.
     """
     marks = mark.cells if mark else {}
     cells = tuple(cells_of(record))
+    known = record.cells or tuple(CellRecord(step) for step in steps)
+    asked = mark is None or any(cell.needs_manual for cell in marks.values())
+    reasons = (record.problem,) if record.problem else ()
     return Sheet(
         name=record.name,
-        title=title_of(record),
+        title=title_of(known) or record.name,
         total=_total(record, mark),
-        reasons=(record.problem,) if record.problem else (),
-        notes=record.notes,
-        parts=tuple(_parts(record, marks)),
+        reasons=reasons if asked else (),
+        notes=record.notes if asked else (*reasons, *record.notes),
+        parts=tuple(_parts(known, marks)),
         comments=tuple(_comments(marks, cells)),
         squares=tuple(_squares(record)),
         cells=cells,
@@ -114,27 +140,32 @@ def _total(record: NotebookRecord, mark: NotebookMark | None) -> Total:
     if mark is None:
         return Total(record.score, record.max_score, graded=record.max_score > 0)
     graded = any(c.max_score > 0 and c.score is not None for c in mark.cells.values())
-    return Total(mark.score, mark.max_score, mark.late_penalty, graded)
+    waiting = sum(c.needs_manual for c in mark.cells.values())
+    return Total(mark.score, mark.max_score, mark.late_penalty, graded, waiting)
 
 
-def _parts(record: NotebookRecord, marks: Mapping[str, CellMark]) -> Iterable[Part]:
-    checked = [cell for cell in record.cells if cell.step.ask]
+def _parts(cells: Iterable[CellRecord], marks: Mapping[str, CellMark]) -> Iterable[Part]:
+    checked = [cell for cell in cells if cell.step.ask]
     for cell in checked:
         yield _part(cell, marks.get(cell.step.grade_id))
     names = {cell.step.grade_id for cell in checked}
     for name, mark in marks.items():
         if name not in names and mark.max_score > 0:  # read by an instructor, not by checks
-            earned = "-" if mark.score is None else f"{mark.score:g}"
-            yield Part("", spaced(name), earned, f"{mark.max_score:g}", _said(mark))
+            yield Part("", spaced(name), _worth(mark.score, mark.max_score), _said(mark))
 
 
 def _part(cell: CellRecord, mark: CellMark | None) -> Part:
     ask, report = cell.step.ask, cell.report
     if ask is None or report is None:
         raise ValueError(f"cell {cell.step.grade_id!r} asks for nothing; give a hidden cell")
-    score = report.score if mark is None or mark.score is None else mark.score
+    found = report.score if cell.results else None
+    score = mark.score if mark and mark.score is not None else found
     about = "" if ask.part == ask.solution else spaced(ask.part)
-    return Part(ask.solution, about, f"{score:g}", str(ask.points), _said(mark), cell.results)
+    return Part(ask.solution, about, _worth(score, ask.points), _said(mark), cell.results)
+
+
+def _worth(score: float | None, most: float) -> str:
+    return f"{most:g} points, not graded" if score is None else f"{score:g} of {most:g} points"
 
 
 def _said(mark: CellMark | None) -> str:

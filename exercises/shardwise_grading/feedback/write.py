@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from typing import TYPE_CHECKING, Protocol
 
-from shardwise_grading.feedback.page import put, render
-from shardwise_grading.feedback.sheet import Total, sheet_of
+from shardwise_grading.feedback.page import render
+from shardwise_grading.feedback.sheet import sheet_of, sum_of
+from shardwise_grading.gradebook.safe_files import read_regular, write_beside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from shardwise_grading.gradebook.folders import Submission
     from shardwise_grading.gradebook.marks import NotebookMark
     from shardwise_grading.records import SubmissionRecord
+    from shardwise_grading.submission.layout import Layout
 
 # nbgrader's release_feedback reads both beside the pages.
 RELEASE_FILES = ("timestamp.txt", "submission_secret.txt")
@@ -24,6 +24,9 @@ LONGEST_RELEASE_FILE = 4096  # bytes
 
 class Graded(Protocol):
     """What feedback needs to know of a course; `gradebook.Course` knows it."""
+
+    def layouts(self, assignment: str) -> Mapping[str, Layout]:
+        """The instructor's notebooks."""
 
     def submissions(
         self, assignment: str, students: Collection[str] | None = None
@@ -67,20 +70,30 @@ def write_feedback(
             continue
         _check_names(record)
         folder = course.feedback_folder(record.student, assignment)
-        content = feedback_pages(record, course.marks(record.student, assignment))
-        pages += [put(folder / name, page) for name, page in content.items()]
+        marks = course.marks(record.student, assignment)
+        content = feedback_pages(record, marks, course.layouts(assignment))
+        pages += [write_beside(folder / name, page) for name, page in content.items()]
         _copy_release_files(course.autograded_folder(record.student, assignment), folder)
     return pages
 
 
-def feedback_pages(record: SubmissionRecord, marks: Mapping[str, NotebookMark]) -> dict[str, bytes]:
+def feedback_pages(
+    record: SubmissionRecord,
+    marks: Mapping[str, NotebookMark],
+    layouts: Mapping[str, Layout] | None = None,
+) -> dict[str, bytes]:
     """Return the pages of one submission by file name; the same bytes for the same points.
 
     Args:
         record: what grading found.
         marks: what the gradebook says of each notebook; may be empty.
+        layouts: the instructor's notebooks, for what can be told of one that could not be read.
     """
-    sheets = [sheet_of(notebook, marks.get(notebook.name)) for notebook in record.notebooks]
+    given = {name: layout.steps for name, layout in (layouts or {}).items()}
+    sheets = [
+        sheet_of(notebook, marks.get(notebook.name), given.get(notebook.name, ()))
+        for notebook in record.notebooks
+    ]
     about = {"student": record.student, "assignment": record.assignment}
     pages = {
         f"{sheet.name}.html": render(
@@ -89,15 +102,12 @@ def feedback_pages(record: SubmissionRecord, marks: Mapping[str, NotebookMark]) 
         )
         for sheet in sheets
     }
-    total = Total(
-        sum(sheet.total.points for sheet in sheets),
-        sum(sheet.total.max_points for sheet in sheets),
-        sum(sheet.total.penalty for sheet in sheets),
-        any(sheet.total.graded for sheet in sheets),
-    )
-    reasons = (record.problem,) if record.problem else ()
-    index = {"sheets": sheets, "total": total, "reasons": reasons, **about}
-    return {**pages, "index.html": render("index.html.j2", index)}
+    index = {
+        "sheets": sheets,
+        "total": sum_of([sheet.total for sheet in sheets]),
+        "reasons": (record.problem,) if record.problem else (),
+    }
+    return {**pages, "index.html": render("index.html.j2", index | about)}
 
 
 def _check_names(record: SubmissionRecord) -> None:
@@ -112,9 +122,7 @@ def _copy_release_files(source: Path, target: Path) -> None:
     """Copy nbgrader's two notes on a submission, never what a link of a student's leads to."""
     for name in RELEASE_FILES:
         try:
-            descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            content = read_regular(source / name, LONGEST_RELEASE_FILE)
         except OSError:
             continue
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor is no path
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                put(target / name, file.read(LONGEST_RELEASE_FILE))
+        write_beside(target / name, content)

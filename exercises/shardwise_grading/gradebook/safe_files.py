@@ -1,8 +1,9 @@
-"""Read files that anybody may have put there: regular ones only, and never through a link."""
+"""Read files that anybody may have put there, never through a link, and write whole ones."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -42,12 +43,24 @@ def read_regular(path: Path, limit: int) -> bytes:
         return file.read(limit)
 
 
-def write_beside(path: Path, content: bytes) -> None:
-    """Write a file beside its place, then rename it, so that nobody sees half of it."""
+def write_beside(path: Path, content: bytes) -> Path:
+    """Write a file beside its place, then rename it, so that nobody sees half of it.
+
+    Args:
+        path: where it goes; missing folders are made.
+        content: all of it.
+
+    Returns:
+        The path.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
-    new.replace(path)
+    beside = path.with_name(f".{secrets.token_hex(8)}.new")
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
 
 
 def show_name(name: str, longest: int = 60) -> str:

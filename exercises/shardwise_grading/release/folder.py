@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from shardwise_grading.course import nbgrader
+from shardwise_grading.gradebook.safe_files import write_beside
 from shardwise_grading.release.wheel import build_wheel
 
 REQUIREMENTS = "requirements.txt"
@@ -52,6 +53,4 @@ def _require(path: Path, wheel: str) -> None:
     By its path, because a package index may have something else under the project's name.
     """
     others = path.read_text(encoding="utf-8") if path.is_file() else ""
-    beside = path.with_name(f".{path.name}")
-    beside.write_text(f"{wheel}\n{others}", encoding="utf-8", newline="\n")
-    beside.replace(path)
+    write_beside(path, f"{wheel}\n{others}".encode())

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardwise_grading.feedback.page import put, render
+from shardwise_grading.feedback.page import render
+from shardwise_grading.gradebook.safe_files import write_beside
 from shardwise_grading.similarity.features import MOST_CHARACTERS, Work
 from shardwise_grading.similarity.report import to_json
 from shardwise_grading.similarity.words import describe
@@ -59,12 +60,12 @@ def write_pages(report: Similarities, folder: Path) -> list[Path]:
         (name, pair, _said(pair, report)) for name, pair in zip(names, report.pairs, strict=True)
     ]
     index = render("pairs.html.j2", {"report": report, "rows": rows}, TEMPLATES)
-    pages = [put(folder / "index.html", index)]
+    pages = [write_beside(folder / "index.html", index)]
     for name, pair in zip(names, report.pairs, strict=True):
         values = {"report": report, "pair": pair, "notebooks": list(_notebooks(report, pair))}
-        pages.append(put(folder / name, render("pair.html.j2", values, TEMPLATES)))
+        pages.append(write_beside(folder / name, render("pair.html.j2", values, TEMPLATES)))
     machine = json.dumps(to_json(report), indent=1).encode()
-    return [*pages, put(folder / "similar.json", machine + b"\n")]
+    return [*pages, write_beside(folder / "similar.json", machine + b"\n")]
 
 
 def _said(pair: Pair, report: Similarities) -> list[str]:

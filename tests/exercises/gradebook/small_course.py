@@ -12,6 +12,7 @@ from shardwise_grading.gradebook.course import Course
 from shardwise_grading.records import CellRecord, NotebookRecord, Output, SubmissionRecord
 from shardwise_grading.results import Result
 from shardwise_grading.submission.read import read_script
+from shardwise_grading.world import LocalWorld
 
 ASSIGNMENT = "arithmetic"
 CONFIG = """
@@ -33,12 +34,12 @@ LOCKED = ()
 
 def twice(solution, world):
     for name, x, points in (("small", 3, 2), ("negative", -3, 1)):
-        right = solution(x) == 2 * x
+        right = world.call(solution, x).value == 2 * x
         yield Result(f"of {name} numbers", right, points, "" if right else f"f({x})")
 
 
 def half(solution, world):
-    yield Result("of even numbers", solution(4) == 2, 2)
+    yield Result("of even numbers", world.call(solution, 4).value == 2, 2)
 
 
 CHECKS = {"twice": twice, "half": half}
@@ -124,7 +125,9 @@ def judge_part(ask, names, hidden):
     """The results of one hidden cell."""
     if ask.solution not in names:
         return (Result(f"there is {ask.solution}", False, ask.points),)
-    return tuple(hidden["CHECKS"][ask.part](names[ask.solution], None))
+    solution = names[ask.solution]
+    with LocalWorld("7") as world:
+        return tuple(hidden["CHECKS"][ask.part](solution, world))
 
 
 @dataclass(frozen=True)
