@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from shardwise_grading.class_run.text import cell
+from shardwise_grading.gradebook.safe_files import write_beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,10 +25,10 @@ def write_results(folder: Path, assignment: str, rows: Sequence[Row]) -> None:
         assignment: what was graded.
         rows: one for each student, in the order of their names.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     content = {"assignment": assignment, "students": [as_json(row) for row in rows]}
-    _replace(folder / "results.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    _replace(folder / "results.csv", as_csv(rows))
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    for name, written in (("results.json", text), ("results.csv", as_csv(rows))):
+        write_beside(folder / name, written.encode("utf-8", "backslashreplace"))
 
 
 def as_json(row: Row) -> dict[str, Any]:
@@ -71,12 +71,3 @@ def as_csv(rows: Sequence[Row]) -> str:
         [cell(value) for value in line] for line in lines
     )
     return file.getvalue()
-
-
-def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
