@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shardwise_grading.data import ancestors, as_data, type_name
 from shardwise_grading.interception import Function, intercepted
-from shardwise_grading.limit import LateError, time_limit
+from shardwise_grading.limit import PATIENCE, LateError, time_limit
 from shardwise_grading.lockdown import lockdown
 from shardwise_grading.observation import Observation, Observer
 from shardwise_grading.quiet import quiet
@@ -111,7 +111,7 @@ class LocalWorld:
         seed: decides the inputs that the checks draw.
         locked: dotted paths of library functions that would solve the exercise.
         collectives: dotted paths of the collectives that the exercise hands to the solution.
-        seconds: how long one call may take, in seconds.
+        seconds: how long one call may compute, in seconds; it may wait `PATIENCE` times as long.
 
     Example:
         >>> with LocalWorld(seed="1") as world:
@@ -166,7 +166,7 @@ class LocalWorld:
         """
         self._calls.clear()
         try:
-            with time_limit(self._seconds):
+            with time_limit(self._seconds, PATIENCE):
                 return self._call(function, *args)
         except LateError as error:
             name = LateError.__name__

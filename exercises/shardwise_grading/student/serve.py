@@ -11,12 +11,14 @@ import random
 import signal
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardwise_grading.data import as_data
 from shardwise_grading.records import to_json
 from shardwise_grading.student.cells import run_cell
+from shardwise_grading.student.raw_output import RawOutput
 from shardwise_grading.student.values import Encoder, decode
 from shardwise_grading.student.wire import Channel, ClosedError, Message
 from shardwise_grading.world import LocalWorld, Outcome
@@ -48,6 +50,7 @@ class Server:
     def serve(self) -> None:
         """Answer until the other end is gone."""
         deeds: dict[str, Callable[[Message, bytes], None]] = {
+            "place": self._place,
             "run": self._run,
             "find": self._find,
             "enter": self._enter,
@@ -60,6 +63,14 @@ class Server:
                 deeds[request["do"]](request, buffers)
         except ClosedError:
             return
+
+    def _place(self, request: Message, content: bytes) -> None:
+        """Put a file into the folder that cells run in, where there is room for it."""
+        with suppress(OSError):
+            path = Path(request["path"])
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        self._reply(request, {})
 
     def _run(self, request: Message, _: bytes) -> None:
         started = time.monotonic()
@@ -127,7 +138,7 @@ class Server:
         """Let no alarm cut a message in two, and no fork of the student's speak for it."""
         if os.getpid() != self._process:
             os._exit(0)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGPROF})
         try:
             yield
         finally:
@@ -142,6 +153,14 @@ def start(channel: Channel, shell: Shell) -> None:
     torch.manual_seed(0)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(0)
+    # Beside settings and caches of libraries, as a notebook lies in a folder of its own.
+    folder = Path.home() / "notebook"
+    folder.mkdir()
+    os.chdir(folder)
+    sys.path.insert(0, "")  # as in a kernel, whose modules may lie beside the notebook
+    shell.raw = RawOutput()
+    for stream in shell.streams:
+        stream.adopt()
     Server(channel, shell).serve()
 
 

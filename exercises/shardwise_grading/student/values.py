@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shardwise_grading.data import DEEPEST, MOST, Foreign, tensor_type
-from shardwise_grading.student.wire import WireError
+from shardwise_grading.student.wire import LONGEST_BUFFERS, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LONGEST_INT = 1 << 17  # bits; 16 bytes for each of 10**300 parameters have a thousand
+LONGEST_TEXT = 1 << 20  # characters
 LARGEST_TENSOR = 4 << 20  # bytes
 MOST_DIMENSIONS = 16
 DTYPES = (
@@ -53,7 +54,7 @@ class Encoder:
 
     def encode(self, value: Any) -> Any:  # noqa: ANN401
         """Encode plain data, as `as_data` makes it; what is too large becomes `Foreign`."""
-        if value is None or type(value) in (bool, str):
+        if value is None or type(value) is bool:
             return value
         if type(value) is Foreign:
             return ["?", value.type_name]
@@ -63,7 +64,7 @@ class Encoder:
             return ["d", *([self.encode(key), self.encode(item)] for key, item in value.items())]
         if type(value) in (list, tuple):
             return [type(value).__name__[0], *map(self.encode, value)]
-        return _number(value)
+        return _scalar(value)
 
     def _append(self, content: bytes) -> list[int]:
         start, self._length = self._length, self._length + len(content)
@@ -91,7 +92,8 @@ class Encoder:
         if tensor.layout is not torch.strided or tensor.device.type != "cpu":
             return ["S", str(tensor.layout), tensor.device.type, list(tensor.shape)]
         size = tensor.numel() * tensor.element_size()
-        if size > LARGEST_TENSOR or tensor.ndim > MOST_DIMENSIONS or _dtype_name(tensor) == "":
+        too_large = size > LARGEST_TENSOR or self._length + size > LONGEST_BUFFERS
+        if too_large or tensor.ndim > MOST_DIMENSIONS or _dtype_name(tensor) == "":
             return ["?", f"Tensor of {size} bytes and dtype {tensor.dtype}"]
         packed = tensor.detach().resolve_conj().resolve_neg().contiguous()
         content = self._append(_bytes_at(packed.data_ptr(), size))
@@ -193,7 +195,9 @@ class _Decoder:
         return tensor
 
 
-def _number(value: Any) -> list[str]:  # noqa: ANN401
+def _scalar(value: Any) -> str | list[str]:  # noqa: ANN401
+    if type(value) is str and len(value) <= LONGEST_TEXT:
+        return value
     if type(value) is int and value.bit_length() <= LONGEST_INT:
         return ["i", hex(value)]
     if type(value) is float:

@@ -81,11 +81,12 @@ def _guard(
     """Keep one student in a sandbox until it ends, the lifeline closes, or a limit is reached."""
     from shardwise_grading.sandbox import Limits, die_with, enter  # noqa: PLC0415
     from shardwise_grading.sandbox.bubblewrap import settle  # noqa: PLC0415
-    from shardwise_grading.student.guard import close_others, guard, scratch  # noqa: PLC0415
+    from shardwise_grading.sandbox.descriptors import keep_only  # noqa: PLC0415
+    from shardwise_grading.student.guard import guard, scratch, tell  # noqa: PLC0415
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     die_with(parent)
-    close_others(channel.fileno(), lifeline.fileno())
+    keep_only([channel.fileno(), lifeline.fileno()])
     limits = Limits(**order["limits"])
     readable = [Path(path) for path in order["readable"]]
     protection = order["protection"]
@@ -95,7 +96,7 @@ def _guard(
             inside = "none" if wrapped else protection
             student = enter(inside, limits, readable, folder, keep=[channel.fileno()])
         except Exception as error:  # noqa: BLE001
-            lifeline.send(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+            tell(lifeline, failed=f"{type(error).__name__}: {error}")
             return
         if student == 0:
             if wrapped:
