@@ -144,7 +144,8 @@ class _Run:
         for rank, (partial, share) in enumerate(zip(given, rows, strict=True)):
             expected = torch.zeros(case.k, COLUMNS)
             expected[share] = b[share]
-            if not is_dense(partial) or partial.numel() != expected.numel():
+            floats = is_dense(partial) and partial.is_floating_point()
+            if not floats or partial.numel() != expected.numel():
                 return f"{call}: device {rank} has {what(partial)}; expected {_span(share)}"
             if not torch.allclose(partial.reshape(expected.shape).float(), expected):
                 return f"{call}: device {rank} has {_rows(partial)}; expected {_span(share)}"

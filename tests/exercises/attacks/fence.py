@@ -86,7 +86,7 @@ class Fence:
     """
 
     def __init__(self, protection: str) -> None:
-        self._protection = protection
+        self.protection = protection
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="shardwise-fence-"))
         self._ended = ""
@@ -139,7 +139,7 @@ class Fence:
         ]
         machine = str(Path("/proc/self/ns/pid").readlink())
         self._process = start(
-            [*program, self._protection, machine],
+            [*program, self.protection, machine],
             self._folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
