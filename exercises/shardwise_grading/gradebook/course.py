@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from shardwise_grading.gradebook.assignment import AssignmentSource, read_source
 from shardwise_grading.gradebook.autograded import Outcome, fill_folder, is_in_folder, outcome
+from shardwise_grading.gradebook.beside import files_beside
 from shardwise_grading.gradebook.config import Settings, alembic_on_path, read_settings
 from shardwise_grading.gradebook.digest import assignment_digest, submission_digest
 from shardwise_grading.gradebook.grades import holds_grades, save_grades
@@ -147,6 +148,10 @@ class Course:
                 contents[name] = None
         return contents
 
+    def beside(self, submission: Submission) -> dict[str, bytes | None]:
+        """Read what code finds beside its notebook; None for a file that is too much."""
+        return files_beside(submission, self._source(submission.assignment))
+
     def digest(self, submission: Submission) -> str:
         """Name everything that the results of a submission depend on."""
         name = submission.assignment
@@ -155,7 +160,9 @@ class Course:
             self._digests[name] = assignment_digest(
                 source.layouts, source.hidden, self.seed, self._further
             )
-        return submission_digest(self._digests[name], self.contents(submission))
+        return submission_digest(
+            self._digests[name], self.contents(submission), self.beside(submission)
+        )
 
     def record(self, student: str, assignment: str) -> SubmissionRecord | None:
         """Read what grading knows of a submission; None where it knows nothing that fits."""

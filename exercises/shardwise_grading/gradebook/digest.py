@@ -36,12 +36,17 @@ def assignment_digest(
     return _name([grader_version(), notebooks, dict(hidden), seed, settings])
 
 
-def submission_digest(assignment: str, contents: Mapping[str, bytes | None]) -> str:
+def submission_digest(
+    assignment: str,
+    contents: Mapping[str, bytes | None],
+    beside: Mapping[str, bytes | None] | None = None,
+) -> str:
     """Name what the results of one submission depend on.
 
     Args:
         assignment: the digest of the assignment.
         contents: the notebooks.
+        beside: the files that their code may open.
 
     Example:
         >>> one = submission_digest("a", {"1-one": b"{}"})
@@ -50,11 +55,14 @@ def submission_digest(assignment: str, contents: Mapping[str, bytes | None]) -> 
         >>> one == submission_digest("a", {"1-one": None})
         False
     """
-    notebooks = {
+    return _name([assignment, _hashes(contents), _hashes(beside or {})])
+
+
+def _hashes(contents: Mapping[str, bytes | None]) -> dict[str, str | None]:
+    return {
         name: None if content is None else hashlib.sha256(content).hexdigest()
         for name, content in contents.items()
     }
-    return _name([assignment, notebooks])
 
 
 @cache

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 NOT_GRADED = "This cell was not graded."
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+# What formgrader's pages would not show but obey, with the rights of whoever opens them.
+MARKUP = re.compile(r"<[a-z/!?]|&#?\w+;|script:|\\href", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ def _cells(cells: tuple[CellRecord, ...], template: Template) -> Iterator[dict[s
             "source": known["source"] if known and not is_solution(known) else record.step.source,
         }
         cell["source"] = _text(cell["source"])
+        if cell["cell_type"] != "code" and (known is None or cell["source"] != known["source"]):
+            cell |= _harmless(cell)
         if cell["cell_type"] == "code":
             number = next(runs) if record.ran else None
             cell |= {"execution_count": number, "outputs": list(_outputs(record, number))}
@@ -125,6 +129,16 @@ def _cells(cells: tuple[CellRecord, ...], template: Template) -> Iterator[dict[s
                 # Without any output nbgrader would give all points.
                 cell["outputs"] = [_error("NotGraded", NOT_GRADED, NOT_GRADED)]
         yield cell
+
+
+def _harmless(cell: dict[str, Any]) -> dict[str, Any]:
+    """Let a student's text with markup be shown as it was written."""
+    source = cell["source"]
+    if not MARKUP.search(source):
+        return {}
+    longest = max(map(len, re.findall("`+", source)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return {"cell_type": "markdown", "source": f"{fence}\n{source}\n{fence}"}
 
 
 def _outputs(record: CellRecord, number: int | None) -> Iterator[dict[str, Any]]:

@@ -622,6 +622,8 @@ class TestCurrent:
         seen.append(self.digest(small))
         (folder / "2-half.ipynb").unlink()
         seen.append(self.digest(small))
+        (folder / "beside.txt").write_text("what code may open")
+        seen.append(self.digest(small))
         source = small.root / "source" / ASSIGNMENT / "1-twice.ipynb"
         source.write_text(source.read_text().replace("twice(8) == 16", "twice(9) == 18"))
         seen.append(self.digest(small))
@@ -634,7 +636,6 @@ class TestCurrent:
         folder = hand_in(small.root, "ada", timestamp="2026-01-01 10:00:00 UTC")
         first = self.digest(small)
         (folder / "timestamp.txt").write_text("2026-01-02 10:00:00 UTC")
-        (folder / "own.txt").write_text("own")
         hand_in(small.root, "bob")
         (small.root / "hidden" / "unrelated.py").write_text("CHECKS = {}")
         assert self.digest(small) == first

@@ -7,11 +7,26 @@ from dataclasses import replace
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from exercises.gradebook.small_course import POINTS, WRONG, hand_in
+from nbconvert.filters import markdown2html
 from nbgrader.utils import determine_grade, is_grade
 
 from shardwise_grading.gradebook.notebooks import NOT_GRADED, graded_notebook
 from shardwise_grading.records import CellRecord, NotebookRecord, Output, Step
+
+ACTIVE = [
+    "<script>alert(1)</script>",
+    "text <img src=x onerror=alert(1)>",
+    "```\n</code></pre><svg onload=alert(1)>\n````\n~~~",
+    "[a](javascript:alert(1)) [b](JavaScript:alert(2))",
+    "<javascript:alert(1)>",
+    "&lt;script&gt; &#60;b&#62;",
+    "[a][b]\n\n[b]: javascript:alert(1)",
+    "$\\href{javascript:alert(1)}{x}$",
+    "<!-- --><?php ?><![CDATA[ ]]>",
+    "    <b>in a block</b>",
+]
 
 
 @pytest.fixture
@@ -145,6 +160,24 @@ class TestCells:
             "raw",
         ]
         assert len({c.id for c in graded.node.cells}) == len(graded.node.cells)
+
+    @pytest.mark.parametrize("kind", ["markdown", "raw"])
+    @pytest.mark.parametrize("text", ACTIVE)
+    def test_of_the_student_show_markup_and_do_not_obey_it(self, honest, text, kind):
+        record, write = honest
+        own = CellRecord(Step(kind, "own", text))
+        shown = write(replace(record, cells=(*record.cells, own))).node.cells[-1]
+        page = BeautifulSoup(markdown2html(shown.source), "html.parser")
+        assert {tag.name for tag in page.find_all(True)} == {"pre", "code"}
+        assert page.get_text().strip() == text.replace("\r", "\n").strip()
+
+    def test_of_the_student_without_markup_are_as_they_were_written(self, honest):
+        record, write = honest
+        text = "# *Why*?\n\nWhere $a < b$, 3 <4 & `x`; [see](https://example.org)"
+        graded = write(
+            replace(record, cells=(*record.cells, CellRecord(Step("markdown", "own", text))))
+        )
+        assert graded.node.cells[-1].source == text
 
     def test_are_numbered_where_they_ran(self, honest):
         record, write = honest
