@@ -6,10 +6,10 @@ import atexit
 from functools import cache
 from typing import TYPE_CHECKING
 
-from shardwise_grading.checking.beside import fitting
 from shardwise_grading.checking.remote_world import RemoteWorld
 from shardwise_grading.checking.session import Session
 from shardwise_grading.checking.student import LostError
+from shardwise_grading.checking.texts import line
 from shardwise_grading.checking.warm_parent import WarmParent
 from shardwise_grading.records import (
     Ask,
@@ -45,14 +45,25 @@ def grade_submission(work: Work) -> SubmissionRecord:
         else read_script(layout, work.files.get(name))
         for name, layout in sorted(work.layouts.items())
     ]
-    files, notes = fitting(work.beside)
+    files = {path: content for path, content in work.beside.items() if content is not None}
     notebooks = tuple(
         grade_notebook(script, work.checks, work.limits, work.protection, files)
         for script in scripts
     )
     return SubmissionRecord(
-        work.student, work.assignment, work.digest, notebooks, work.protection, notes
+        work.student,
+        work.assignment,
+        work.digest,
+        notebooks,
+        work.protection,
+        _left_out(sorted(work.beside.keys() - files.keys())),
     )
+
+
+def _left_out(paths: list[str]) -> tuple[str, ...]:
+    """Say of files that the code did not see them."""
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return tuple(f"the code did not see {line(path, 80)}{more}" for path in paths[:1])
 
 
 def grade_notebook(

@@ -40,7 +40,8 @@ class Work:
         checks: the hidden checks.
         protection: what keeps the student's code in.
         limits: what each notebook may take.
-        beside: files that lie beside the notebooks, by their paths from there.
+        beside: files that lie beside the notebooks, by their paths from there; None for one that
+            the code doesn't get.
     """
 
     student: str
@@ -52,4 +53,4 @@ class Work:
     protection: str
     problems: Mapping[str, str] = field(default_factory=dict)
     limits: GradingLimits = field(default_factory=GradingLimits)
-    beside: Mapping[str, bytes] = field(default_factory=dict)
+    beside: Mapping[str, bytes | None] = field(default_factory=dict)

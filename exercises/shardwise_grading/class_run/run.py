@@ -201,6 +201,7 @@ def _units(
                 protection,
                 dict.fromkeys(submission.refused, "the file can't be read"),
                 plan.limits,
+                course.beside(submission),
             ),
         )
 
