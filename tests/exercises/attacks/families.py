@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from exercises.attacks import (
     bombs,
+    broken,
     daemons,
     damage,
     exits,
     files,
     forgery,
+    grader,
+    huge,
+    kernel,
     liars,
     loops,
     network,
@@ -16,17 +20,24 @@ from exercises.attacks import (
     patches,
     probing,
     shadowing,
+    shell,
+    solutions,
+    wire,
 )
 
 ALL = {
     module.__name__.rpartition(".")[2]: module.ATTACKS
     for module in (
         bombs,
+        broken,
         daemons,
         damage,
         exits,
         files,
         forgery,
+        grader,
+        huge,
+        kernel,
         liars,
         loops,
         network,
@@ -34,6 +45,9 @@ ALL = {
         patches,
         probing,
         shadowing,
+        shell,
+        solutions,
+        wire,
     )
 }
 
@@ -42,6 +56,7 @@ ANYWHERE = {
     "bombs",
     "daemons",
     "files",
+    "kernel",
     "loops",
     "network",
     "output",
@@ -50,9 +65,10 @@ ANYWHERE = {
 }
 
 OFTEN = {
-    "bombs": """
-        eight-gigabytes-at-once memory-in-many-processes fork-bomb thread-bomb huge-list-returned
-        tensor-of-a-terabyte-in-one-number terabyte-through-the-all-reduce
+    "bombs": "eight-gigabytes-at-once memory-in-many-processes fork-bomb thread-bomb",
+    "broken": """
+        format-3 truncated empty-file utf-16 hundred-megabytes deeply-nested-file
+        deeply-nested-metadata keys-twice not-handed-in
         """,
     "daemons": """
         double-forked-daemon daemon-that-ignores-signals child-answers-as-well
@@ -60,9 +76,8 @@ OFTEN = {
         """,
     "damage": """
         every-cell-twice answer-deleted tests-deleted all-in-one-cell answers-renamed
-        answers-retyped-as-text tests-give-all-points tags-that-skip metadata-gone ids-gone format-3
-        truncated empty-file utf-16 cells-that-are-none syntax-error-in-own-cell a-million-signs
-        hundred-megabytes deeply-nested-file deeply-nested-metadata keys-twice not-handed-in
+        answers-retyped-as-text tests-give-all-points tags-that-skip metadata-gone ids-gone
+        cells-that-are-none syntax-error-in-own-cell a-million-signs
         """,
     "exits": """
         sys-exit-in-every-call own-base-exception-in-every-call os-exit-in-a-cell
@@ -71,20 +86,24 @@ OFTEN = {
         """,
     "files": """
         reads-the-course-folder reads-the-hidden-checks writes-into-the-course
-        writes-into-the-environment links-to-the-course searches-its-own-memory traces-its-parent
-        descriptors-that-were-left-open mounts-and-namespaces programs-with-more-rights
+        writes-into-the-environment links-to-the-course
         """,
     "forgery": """
         claims-ten-points float-beyond-all-floats layout-of-a-tebibyte
         same-bytes-a-hundred-thousand-times nested-a-million-deep error-of-ten-megabytes
-        head-of-four-gigabytes answers-twice answers-after-the-time
-        collective-of-fifty-thousand-devices found-is-no-value cell-with-gigabytes-of-outputs
-        garbage-on-every-descriptor
+        """,
+    "grader": """
+        observer-says-all-is-well lockdown-replaced text-of-the-library-copied
+        all-reduce-called-and-not-used frames-walked
+        """,
+    "huge": "huge-list-returned tensor-of-a-terabyte-in-one-number terabyte-through-the-all-reduce",
+    "kernel": """
+        searches-its-own-memory traces-its-parent descriptors-that-were-left-open
+        mounts-and-namespaces programs-with-more-rights
         """,
     "liars": """
         equals-everything float-that-lies metaclass-with-another-mro
         tensors-of-a-subclass-in-a-list list-of-nan-tensors reduce-that-runs-code
-        solution-is-no-function callable-that-loops-when-asked
         """,
     "loops": """
         loop-in-a-cell call-that-catches-everything sleep-with-signals-blocked
@@ -95,13 +114,16 @@ OFTEN = {
         gigabyte-in-one-line gigabyte-by-os-write half-characters huge-traceback
         displays-without-end stdout-is-none standard-descriptors-closed markup
         """,
-    "patches": """
-        torch-comparisons-say-yes builtins-replaced shell-runs-nothing asserts-stripped
-        display-hook-forges-scores observer-says-all-is-well lockdown-replaced
-        text-of-the-library-copied all-reduce-called-and-not-used frames-walked
-        """,
+    "patches": "torch-comparisons-say-yes builtins-replaced",
     "probing": "answers-only-what-is-visible other-code-on-the-second-run prints-the-environment",
     "shadowing": "modules-in-the-working-folder sitecustomize-and-pth fake-modules",
+    "shell": "shell-runs-nothing asserts-stripped display-hook-forges-scores",
+    "solutions": "solution-is-no-function callable-that-loops-when-asked",
+    "wire": """
+        head-of-four-gigabytes answers-twice answers-after-the-time
+        collective-of-fifty-thousand-devices found-is-no-value cell-with-gigabytes-of-outputs
+        garbage-on-every-descriptor
+        """,
 }
 
 

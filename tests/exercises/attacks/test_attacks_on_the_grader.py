@@ -5,7 +5,20 @@ from __future__ import annotations
 import pytest
 from exercises.attacks import families, verdict
 
-CASES = families.often("damage", "files", "forgery", "liars", "patches", "probing", "shadowing")
+CASES = families.often(
+    "broken",
+    "damage",
+    "files",
+    "forgery",
+    "grader",
+    "liars",
+    "patches",
+    "probing",
+    "shadowing",
+    "shell",
+    "solutions",
+    "wire",
+)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from exercises.attacks import families, verdict
 
-CASES = families.often("bombs", "daemons", "exits", "loops", "network", "output")
+CASES = families.often("bombs", "daemons", "exits", "huge", "kernel", "loops", "network", "output")
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,11 @@ def graded(tmp_path_factory, protection):
     before = state(folder)
     command = [sys.executable, "-m", "shardwise_grading", "autograde", hostile.ASSIGNMENT]
     command += ["--course", str(folder), "--jobs", "2", "--seed", places.SEED, *LIMITS]
-    status, printed = fence.run(command, tmp_path_factory.mktemp("home"), patience=500)
-    _, again = fence.run(command, tmp_path_factory.mktemp("home"), patience=100)
+    status, printed = fence.run(command, tmp_path_factory.mktemp("home"), patience=900)
+    _, again = fence.run(command, tmp_path_factory.mktemp("home"), patience=300)
+    command = [sys.executable, "-m", "shardwise_grading", "feedback", hostile.ASSIGNMENT]
+    command += ["--course", str(folder)]
+    assert fence.run(command, tmp_path_factory.mktemp("home"), patience=100)[0] == 0
     found = next((folder / "results").rglob("results.json"))
     rows = {row["student"]: row for row in json.loads(found.read_text())["students"]}
     return Graded(folder, status, printed, again, rows, before)
@@ -111,6 +114,17 @@ def test_no_secret_is_in_what_students_may_see(graded):
     assert len(texts) > 50
     for secret in places.secrets():
         assert not any(secret in text for text in texts), secret
+
+
+def test_no_markup_of_a_student_is_markup_in_a_feedback_page(graded):
+    pages = list((graded.folder / "feedback").rglob("*.html"))
+    assert len(pages) > 50
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert "<script>alert" not in text, page
+        assert "<img src=x" not in text, page
+        assert '="javascript:' not in text, page
+    assert any("&lt;script&gt;alert" in page.read_text(encoding="utf-8") for page in pages)
 
 
 def test_nothing_hostile_reaches_the_terminal(graded):

@@ -10,7 +10,7 @@ from shardwise_grading import sandbox
 
 pytestmark = pytest.mark.long
 
-CASES = families.often("bombs", "daemons", "exits", "files", "network", "output")
+CASES = families.often("bombs", "daemons", "exits", "files", "kernel", "network", "output")
 
 
 @pytest.fixture(scope="module", params=["landlock", "bubblewrap"])
