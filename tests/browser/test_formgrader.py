@@ -11,7 +11,14 @@ import sys
 import nbformat
 import pytest
 from browser.test_widgets_jupyterlab import wait_for_address
-from exercises.gradebook.small_course import ASSIGNMENT, RIGHT, WRONG, hand_in, write_course
+from exercises.gradebook.small_course import (
+    ASSIGNMENT,
+    RIGHT,
+    WRONG,
+    add_cells,
+    hand_in,
+    write_course,
+)
 from playwright.sync_api import expect
 from support import ROOT
 
@@ -34,12 +41,6 @@ def autograde(root, *options):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def add_cells(path, *cells):
-    notebook = nbformat.read(path, as_version=4)
-    notebook.cells += cells
-    nbformat.write(notebook, path)
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,20 @@ def _cell(name, source, solution=False, grade=False, points=None):
     return new_code_cell(source, id=name, metadata={"nbgrader": settings})
 
 
+def by_hand(name, source="Why?", points=4, *, task=False):
+    """A cell in prose that only a human marks: an answer, or a task."""
+    settings = {"grade_id": name, "points": points, "locked": task, "schema_version": 3}
+    settings |= {"solution": not task, "grade": not task, "task": task}
+    return new_markdown_cell(source, id=name, metadata={"nbgrader": settings})
+
+
+def add_cells(path, *cells):
+    """Append cells to a notebook's file."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells += cells
+    nbformat.write(notebook, path)
+
+
 def write_course(root):
     """Write everything that an instructor writes."""
     (root / "source" / ASSIGNMENT).mkdir(parents=True)

@@ -11,7 +11,15 @@ from datetime import datetime, timedelta
 
 import nbformat
 import pytest
-from exercises.gradebook.small_course import ASSIGNMENT, POINTS, RIGHT, WRONG, hand_in
+from exercises.gradebook.small_course import (
+    ASSIGNMENT,
+    POINTS,
+    RIGHT,
+    WRONG,
+    add_cells,
+    by_hand,
+    hand_in,
+)
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
@@ -495,26 +503,14 @@ class TestByHand:
     def prose(self, small):
         """The same course with an answer in prose and a task, both in the second notebook."""
         path = small.root / "source" / ASSIGNMENT / "2-half.ipynb"
-        notebook = nbformat.read(path, as_version=4)
-        for name, solution in (("essay", True), ("task", False)):
-            settings = {"grade_id": name, "points": 4, "locked": not solution, "schema_version": 3}
-            settings |= {"solution": solution, "grade": solution, "task": not solution}
-            cell = nbformat.v4.new_markdown_cell("Why?", id=name, metadata={"nbgrader": settings})
-            notebook.cells.append(cell)
-        nbformat.write(notebook, path)
+        add_cells(path, by_hand("essay"), by_hand("task", task=True))
         with Course.open(small.root) as small.course:
             small.course.ensure_assignment(ASSIGNMENT)
             yield small
 
     def hand_in(self, small, student, answer):
         folder = hand_in(small.root, student)
-        path = folder / "2-half.ipynb"
-        notebook = nbformat.read(path, as_version=4)
-        source = nbformat.read(small.root / "source" / ASSIGNMENT / path.name, as_version=4)
-        essay, task = source.cells[-2:]
-        essay.source = answer
-        notebook.cells += [essay, task]
-        nbformat.write(notebook, path)
+        add_cells(folder / "2-half.ipynb", by_hand("essay", answer), by_hand("task", task=True))
 
     def test_wait_for_one_and_keep_what_it_says(self, prose):
         self.hand_in(prose, "ada", "Because.")
