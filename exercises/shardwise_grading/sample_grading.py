@@ -38,13 +38,13 @@ def by_us(course: Path, sample: SampleClass, console: Console) -> Sequence[Row]:
     def say(sentence: str) -> None:
         console.print(sentence, markup=False, highlight=False)
 
-    say("release")
+    say("Making the folder for students")
     make_release(course, assignment)
     for student in sample.students:
         hand_in(course, assignment, student)
     plan = Plan(assignment, jobs=joblib.cpu_count())
     results = grade_class(course, plan, say, lambda total: progress(console, total))
-    say("feedback and export")
+    say("Writing feedback pages and grades.csv")
     with Course.open(course) as graded:
         write_feedback(graded, assignment)
     nbgrader(course, "export")
@@ -60,7 +60,7 @@ def by_nbgrader(course: Path, sample: SampleClass, console: Console) -> Sequence
         console: where the progress goes.
     """
     assignment = sample.assignment
-    console.print("release")
+    console.print("Making the folder for students")
     nbgrader(course, "generate_assignment", assignment)
     for student in sample.students:
         hand_in(course, assignment, student)
@@ -74,7 +74,7 @@ def by_nbgrader(course: Path, sample: SampleClass, console: Console) -> Sequence
                 tell(notebook[1], "nbgrader autograde")
 
         nbgrader(course, "autograde", assignment, on_line=follow)
-    console.print("feedback and export")
+    console.print("Writing feedback pages and grades.csv")
     nbgrader(course, "generate_feedback", assignment)
     nbgrader(course, "export")
     return read_rows(course, assignment)

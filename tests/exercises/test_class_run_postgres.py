@@ -76,4 +76,4 @@ def test_a_class_is_graded_into_postgresql(graded, server, tmp_path, capsys):
         assert gradebook.find_submission(ASSIGNMENT, "partly-right").score == 27
     capsys.readouterr()
     assert main(command) == 1
-    assert "0 graded, 5 unchanged" in capsys.readouterr().out
+    assert "0 submissions graded, 5 unchanged" in capsys.readouterr().out

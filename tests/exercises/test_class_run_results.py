@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -133,7 +134,7 @@ class TestTable:
         assert above == ["1", "2", "3", "4", "5", "total"]
         assert below == ["student", "status", *["of", "10"] * 5, "late", "of", "50"]
         (bob,) = (line for line in lines if "bob" in line)
-        assert bob.split() == ["bob", "human", "-", "-", "-", "-", "-", "-"]
+        assert bob.split() == ["bob", "needs", "a", "human", "-", "-", "-", "-", "-", "-"]
 
     def test_many_exercises_leave_the_total(self):
         names = [f"{number}-x" for number in range(12)]
@@ -145,7 +146,7 @@ class TestTable:
     def test_no_name_reaches_the_terminal(self):
         rows = [row(EVIL, problem=EVIL, notes=(EVIL,)), row("[red]bob[/red]")]
         shown = drawn(results_table("hw", rows))
-        shown += "\n".join([*human_list(rows, "hw"), *note_list(rows)])
+        shown += "\n".join([*human_list(rows, Path("course/submitted"), "hw"), *note_list(rows)])
         assert not set(shown) & {"\x1b", "\x07", "\r", "\u202e"}
         assert "[red]bob[/red]" in shown
 
@@ -153,10 +154,10 @@ class TestTable:
 class TestLists:
     def test_who_needs_a_human_why_and_what_to_do(self):
         rows = [row(), row("bob", problem="1-a: is no JSON")]
-        lines = human_list(rows, "hw")
+        lines = human_list(rows, Path("course/submitted"), "hw")
         assert lines[:2] == ["1 submission needs a human:", "  bob: 1-a: is no JSON"]
-        assert any("submitted/STUDENT/hw" in line for line in lines)
-        assert human_list([row()], "hw") == []
+        assert any("course/submitted/STUDENT/hw" in line for line in lines)
+        assert human_list([row()], Path(), "hw") == []
 
     def test_many_notes_are_cut(self):
         rows = [row(f"s{number}", notes=("late cell",)) for number in range(100)]

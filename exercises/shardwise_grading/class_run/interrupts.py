@@ -1,4 +1,4 @@
-"""Stretches of work that Ctrl-C waits for."""
+"""Stretches of work that Ctrl-C waits for, and processes that never hear it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ if TYPE_CHECKING:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of a ``with`` block, which the main thread must run.
-
-    A process that is started in it never hears Ctrl-C at all: what a terminal sends to a whole
-    group of processes is then the affair of the one that will stop the others.
-    """
+    """Let Ctrl-C wait until the end of a ``with`` block, which the main thread must run."""
     heard: list[int] = []
-    # The handler: another thread may get the signal. The mask: processes inherit it.
-    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGINT, before)
     if heard:
         signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Let processes that are started in a ``with`` block ignore Ctrl-C, as this one does for then.
+
+    What a terminal sends to a whole group of processes is the affair of the one that will stop
+    the others. They inherit no less than that the signal is ignored: joblib lifts a mask.
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import joblib
 
-from shardwise_grading.class_run.interrupts import uninterrupted
+from shardwise_grading.class_run.interrupts import deaf_children
 from shardwise_grading.class_run.worker import Answer, attempt, end_with
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Settings:
                 max_nbytes=None,
             )
             calls = (joblib.delayed(attempt)(function, key, unit) for key, unit in units)
-            with uninterrupted():
+            with deaf_children():
                 started = parallel(calls)
         with warnings.catch_warnings(), closing(started):
             # Leaving early is our wish; joblib warns of it.
@@ -105,7 +105,7 @@ def dask(jobs: int, patience: float, scheduler: str = "") -> Iterator[Pool]:
             "--backend dask needs the dask and distributed packages; "
             "install them with: pip install 'shardwise[cluster]'"
         ) from error
-    with uninterrupted():
+    with deaf_children():
         where: Any = scheduler or distributed.LocalCluster(
             n_workers=jobs, threads_per_worker=1, dashboard_address=None
         )

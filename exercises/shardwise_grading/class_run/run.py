@@ -65,11 +65,11 @@ class ClassResults:
     """What came of a class.
 
     Args:
-        rows: one for each student whose work was ever graded, in the order of their names.
+        rows: one for each student that the plan names, in the order of their names.
         graded: how many were graded now.
         unchanged: how many had nothing to grade.
         protection: what kept the students' code in; empty when none was run.
-        folder: where results.json and results.csv are.
+        folder: where results.json and results.csv are, with everybody's.
     """
 
     rows: tuple[Row, ...]
@@ -77,6 +77,12 @@ class ClassResults:
     unchanged: int
     protection: str
     folder: Path
+
+    @property
+    def sentence(self) -> str:
+        """How many were graded, and where their results are."""
+        done = f"{_count(self.graded)} graded{_unchanged(self.unchanged)}"
+        return f"{done}; results.json and results.csv are in {self.folder}"
 
 
 def grade_class(
@@ -100,6 +106,8 @@ def grade_class(
         RuntimeError: another run has the course, or nothing here can grade.
     """
     settings = json.dumps(asdict(plan.limits), sort_keys=True)
+    if not (folder / "nbgrader_config.py").is_file():
+        raise FileNotFoundError(f"{folder} holds no nbgrader_config.py; name a course by --course")
     with (
         lock(folder / "results" / ".lock"),
         Course.open(folder, plan.db_url, settings=settings) as course,
@@ -110,11 +118,21 @@ def grade_class(
         chosen = _chosen(handed_in, plan)
         waiting = [s for s in chosen if plan.force or not _settled(course, s)]
         results = folder / "results" / plan.assignment
-        say(f"{len(chosen)} submissions, {len(chosen) - len(waiting)} of them unchanged")
+        say(f"{_count(len(waiting))} to grade{_unchanged(len(chosen) - len(waiting))}")
         protection = _grade(course, waiting, plan, say, report) if waiting else ""
-        rows = tuple(row for s in handed_in if (row := _row(course, s)))
+        rows = [row for s in handed_in if (row := _row(course, s))]
         write_results(results, plan.assignment, rows)
-    return ClassResults(rows, len(waiting), len(chosen) - len(waiting), protection, results)
+    names = {submission.student for submission in chosen}
+    shown = tuple(row for row in rows if row.student in names)
+    return ClassResults(shown, len(waiting), len(chosen) - len(waiting), protection, results)
+
+
+def _count(number: int) -> str:
+    return f"{number} submission{'' if number == 1 else 's'}"
+
+
+def _unchanged(number: int) -> str:
+    return f", {number} unchanged" if number else ""
 
 
 def _chosen(handed_in: list[Submission], plan: Plan) -> list[Submission]:

@@ -12,10 +12,12 @@ from shardwise_grading.class_run.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from shardwise_grading.class_run.rows import Row
 
-WIDEST_NAME = 20
+WIDEST_NAME = 22
+WIDEST_LATE_NAME = 15  # beside a column of penalties
 WIDEST_HEAD = 6
 MOST_COLUMNS = 6
 MOST_NOTES = 40
@@ -32,6 +34,7 @@ def results_table(title: str, rows: Sequence[Row]) -> Table:
     shown = notebooks if len(notebooks) <= MOST_COLUMNS else []
     most = {name: max(row.max_points.get(name, 0.0) for row in rows) for name in notebooks}
     late = any(row.late_penalty for row in rows)
+    width = WIDEST_LATE_NAME if late else WIDEST_NAME
     table = Table(
         title=Text(title),
         title_justify="left",
@@ -39,7 +42,7 @@ def results_table(title: str, rows: Sequence[Row]) -> Table:
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    table.add_column("student", no_wrap=True, max_width=WIDEST_NAME)
+    table.add_column("student", no_wrap=True, max_width=width)
     table.add_column("status", no_wrap=True)
     for name in shown:
         head = printable(name.partition("-")[0], WIDEST_HEAD)
@@ -51,14 +54,19 @@ def results_table(title: str, rows: Sequence[Row]) -> Table:
         points = [f"{row.points[name]:g}" if name in row.points else "-" for name in shown]
         penalty = [f"-{row.late_penalty:g}" if row.late_penalty else ""] if late else []
         total = f"{row.total:g}" if row.points else "-"
-        status = "human" if row.problem else "graded"
-        cells = [printable(row.student), status, *points, *penalty, total]
+        cells = [printable(row.student), row.status, *points, *penalty, total]
         table.add_row(*map(Text, cells))
     return table
 
 
-def human_list(rows: Sequence[Row], assignment: str) -> list[str]:
-    """List who needs a human, why, and what to do; nothing when nobody does."""
+def human_list(rows: Sequence[Row], submitted: Path, assignment: str) -> list[str]:
+    """List who needs a human, why, and what to do; nothing when nobody does.
+
+    Args:
+        rows: one for each student.
+        submitted: the folder that holds what was handed in.
+        assignment: the folder in each student's own.
+    """
     needy = [row for row in rows if row.problem]
     if not needy:
         return []
@@ -66,8 +74,8 @@ def human_list(rows: Sequence[Row], assignment: str) -> list[str]:
     return [
         f"{count} a human:",
         *(f"  {printable(row.student)}: {printable(row.problem)}" for row in needy),
-        f"Look at submitted/STUDENT/{assignment}. Give the points by hand (nbgrader formgrader),",
-        "or let the student hand in again and run this command again.",
+        f"Look at {submitted / 'STUDENT' / assignment}. Give the points by hand",
+        "(nbgrader formgrader), or let the student hand in again and run this command again.",
     ]
 
 

@@ -42,9 +42,12 @@ class Answer(Generic[R]):
 def end_with(main: int) -> None:
     """End this process, and at once, when the process that started it is gone.
 
+    It goes on ignoring Ctrl-C, and what it starts does not.
+
     Args:
         main: the id of that process.
     """
+    signal.signal(signal.SIGINT, lambda *_: None)
 
     def watch() -> None:
         while os.getppid() == main:

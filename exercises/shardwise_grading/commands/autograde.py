@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from shardwise_grading.checking.limits import GradingLimits
-    from shardwise_grading.class_run.run import ClassResults
+    from shardwise_grading.class_run.run import ClassResults, Plan
 
 DESCRIPTION = """\
 Grade what students handed in for an assignment, as 'nbgrader autograde' does: the same folders,
@@ -73,7 +73,12 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     for name, kind, unit, text in (
         ("cell-seconds", declare.seconds, "S", "how long a cell may run (30)"),
         ("notebook-seconds", declare.seconds, "S", "how long all of it may take (120)"),
-        ("memory", declare.positive, "MIB", "memory of all its processes (1024)"),
+        (
+            "memory",
+            declare.positive,
+            "MIB",
+            "memory of all its processes, besides torch itself (1024)",
+        ),
         ("processes", declare.positive, "N", "processes and threads (64)"),
         ("disk", declare.positive, "MIB", "files that it may write (32)"),
         ("output", declare.positive, "N", "characters that a cell may show (50000)"),
@@ -93,23 +98,11 @@ def run(options: argparse.Namespace) -> int:
         errors.print(sentence, markup=False, highlight=False)
 
     try:
-        import joblib  # noqa: PLC0415
-
-        from shardwise_grading.class_run.run import Plan, grade_class  # noqa: PLC0415
+        from shardwise_grading.class_run.run import grade_class  # noqa: PLC0415
 
         if options.seed is not None:
             os.environ["SHARDWISE_SEED"] = options.seed  # the course's own seed is only a default
-        plan = Plan(
-            options.assignment,
-            tuple(options.student),
-            options.jobs or joblib.cpu_count(),
-            options.backend,
-            options.scheduler,
-            options.force,
-            options.db,
-            make_limits(options),
-            not options.no_sandbox,
-        )
+        plan = make_plan(options)
         results = grade_class(options.course, plan, say, lambda total: progress(errors, total))
     except KeyboardInterrupt:
         say("stopped; the same command goes on where it was")
@@ -117,7 +110,32 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, RuntimeError, ValueError) as error:
         errors.print(str(error), style="red", markup=False)
         return 2
-    return show(results, options.assignment)
+    return show(results, options)
+
+
+def make_plan(options: argparse.Namespace) -> Plan:
+    """Say what the options ask for.
+
+    Raises:
+        ValueError: they contradict each other.
+    """
+    import joblib  # noqa: PLC0415
+
+    from shardwise_grading.class_run.run import Plan  # noqa: PLC0415
+
+    if options.scheduler and options.backend != "dask":
+        raise ValueError("--scheduler is for a Dask cluster; add --backend dask")
+    return Plan(
+        options.assignment,
+        tuple(options.student),
+        options.jobs or joblib.cpu_count(),
+        options.backend,
+        options.scheduler,
+        options.force,
+        options.db,
+        make_limits(options),
+        not options.no_sandbox,
+    )
 
 
 def make_limits(options: argparse.Namespace) -> GradingLimits:
@@ -141,7 +159,7 @@ def make_limits(options: argparse.Namespace) -> GradingLimits:
     return replace(usual, sandbox=sandbox, **{k: v for k, v in time.items() if v is not None})
 
 
-def show(results: ClassResults, assignment: str) -> int:
+def show(results: ClassResults, options: argparse.Namespace) -> int:
     """Print the table, who needs a human, and notes; return the exit status."""
     from rich.console import Console  # noqa: PLC0415
 
@@ -151,12 +169,10 @@ def show(results: ClassResults, assignment: str) -> int:
         results_table,
     )
 
-    Console().print(results_table(f"{assignment}: {len(results.rows)} students", results.rows))
-    human = human_list(results.rows, assignment)
-    for line in (*note_list(results.rows), *human):
+    rows, assignment = results.rows, options.assignment
+    students = f"{len(rows)} student{'' if len(rows) == 1 else 's'}"
+    Console().print(results_table(f"{assignment}: {students}", rows))
+    human = human_list(rows, options.course / "submitted", assignment)
+    for line in (*note_list(rows), *human, results.sentence):
         sys.stdout.write(f"{line}\n")
-    sys.stdout.write(
-        f"{results.graded} graded, {results.unchanged} unchanged; "
-        f"results.json and results.csv are in {results.folder}\n"
-    )
     return 1 if human else 0
