@@ -112,9 +112,9 @@ export default notebook(widget, words);`;
 }
 await write('look.css', await minifyCss(lookCss(look)));
 await write('widgets.css', await minifyCss(`${themeCss(look)}\n${controls}\n${drawing}`));
-// Every page carries this one: terser makes it 4 % smaller than esbuild does.
+// Every page carries this one: terser makes it 4 % smaller than esbuild does, and smaller yet with its syntax from esbuild.
 const host = await bundle({
-  entryPoints: ['src/host.js'], format: 'iife', globalName: 'shardwiseWidgets', minify: false, plugins: [given],
+  entryPoints: ['src/host.js'], format: 'iife', globalName: 'shardwiseWidgets', minify: false, minifySyntax: true, plugins: [given],
 });
 const { code = '' } = await minify(host, { ecma: 2020, compress: { passes: 3 } });
 // What stands between two tags of a template is of no account.

@@ -83,6 +83,25 @@ def test_without_a_script_the_first_frame_stands(open_page: Any) -> None:
     expect(ring(page).locator("output")).to_contain_text("4 devices in a ring")
 
 
+@pytest.mark.parametrize("way", ["click", "key"])
+def test_what_is_done_before_they_live_is_not_lost(browser: Browser, site: Path, way: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("window.requestAnimationFrame = () => 0")  # as if nothing was painted yet
+    page.goto((site / "page-light.html").as_uri())
+    expect(page.locator("figure[data-ready]")).to_have_count(0)
+    button = ring(page).get_by_role("button", name="Next step")
+    expect(ring(page).locator("output")).to_contain_text("4 devices in a ring")
+    if way == "click":
+        button.dispatch_event("click")  # `click` waits for a frame
+    else:
+        button.focus()
+        page.keyboard.press("Enter")
+    expect(ring(page).get_by_role("slider", name="Step")).to_have_js_property("value", "1")
+    expect(page.locator("figure[data-ready]")).to_have_count(2)
+    context.close()
+
+
 def test_the_memory_budget_by_keyboard(open_page: Any) -> None:
     page = open_page()
     figure = memory(page)

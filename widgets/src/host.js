@@ -111,20 +111,44 @@ function fail(figure, error) {
   line.textContent = `This widget doesn’t run, and what is drawn stays as it is: ${error instanceof Error ? error.message : error}`;
 }
 
-export function mountAll() {
-  const figures = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('figure.shardwise-widget:not([data-ready])')]);
-  // All are measured before the first is drawn: to measure between two drawings would lay out the page anew.
-  const widths = figures.map((figure) => figure.querySelector('.sw-drawing') && widthOf(figure));
-  figures.forEach((figure, i) => {
-    try {
-      mount(figure, undefined, widths[i] ?? undefined);
-    } catch (error) {
-      fail(figure, error); // one broken widget mustn't take the others along
-    }
-  });
+/**
+ * All that wait for life, with the widths of their drawings. They are measured before the first is drawn: to measure
+ * between two drawings would lay out the page anew.
+ * @returns {[HTMLElement, number | undefined][]}
+ */
+const waiting = () => [...document.querySelectorAll('figure.shardwise-widget:not([data-ready])')].map((one) => {
+  const figure = /** @type {HTMLElement} */ (one);
+  return [figure, figure.querySelector('.sw-drawing') ? widthOf(figure) : undefined];
+});
+
+/** @param {[HTMLElement, number | undefined]} one */
+function wake([figure, width]) {
+  try {
+    mount(figure, undefined, width);
+  } catch (error) {
+    fail(figure, error); // one broken widget mustn't take the others along
+  }
+}
+
+export const mountAll = () => waiting().forEach(wake);
+
+/** Bring all to life once the page with their first frames is painted, one a task, or as soon as someone does something. */
+function start() {
+  /** @type {[HTMLElement, number | undefined][] | undefined} */
+  let queue;
+  const next = () => {
+    const one = (queue ??= waiting()).shift();
+    if (one) wake(one);
+    return one;
+  };
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => next() && port2.postMessage(0);
+  requestAnimationFrame(() => port2.postMessage(0));
+  // Before the event gets where it goes, so that what it meant to do is done.
+  for (const event of ['pointerdown', 'focusin', 'click']) addEventListener(event, () => { while (next()); }, { capture: true, once: true });
 }
 
 if (typeof document !== 'undefined') {
-  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', mountAll, { once: true });
-  else mountAll();
+  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start, { once: true });
+  else start();
 }

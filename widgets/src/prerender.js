@@ -60,8 +60,9 @@ function prerender({ widget: name, state: traits, id }) {
   return {
     title: widget.title,
     state: data,
-    // A blank line would end a block of raw HTML for other readers of markdown.
-    html: `${frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link', seal: sealOf(data + given) }).text.replace(/\s*\n\s*/g, '\n')}
+    // What stands between two tags is of no account, as in build.mjs, and a blank line would end a block of raw HTML for
+    // other readers of markdown.
+    html: `${frame(widget, words, state, { id, width: FRAME_WIDTH, copy: 'Copy link', seal: sealOf(data + given) }).text.replace(/>\s*\n\s*</g, '><').replace(/\s*\n\s*/g, '\n')}
 <script type="application/json" class="sw-given">${given}</script>`,
     svg: standalone(viewOf(widget, state, { id: 'frame', width: IMAGE_WIDTH }).drawing, 'frame'),
     alt: words.alt(state),
