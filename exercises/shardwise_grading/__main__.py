@@ -8,7 +8,6 @@ import sys
 from shardwise_grading.commands import autograde, feedback, mutants, release, sample, similar
 
 CHECK = "check"
-STOPPED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         status: int = options.run(options)
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
-        return STOPPED
+        return autograde.STOPPED
     return status
 
 

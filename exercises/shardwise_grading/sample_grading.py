@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import joblib
-
+from shardwise_grading.class_run.pool import most_jobs
 from shardwise_grading.class_run.progress import progress
 from shardwise_grading.class_run.run import Plan, grade_class
 from shardwise_grading.course import nbgrader, read_rows
@@ -42,7 +41,7 @@ def by_us(course: Path, sample: SampleClass, console: Console) -> Sequence[Row]:
     make_release(course, assignment)
     for student in sample.students:
         hand_in(course, assignment, student)
-    plan = Plan(assignment, jobs=joblib.cpu_count())
+    plan = Plan(assignment, jobs=most_jobs())
     results = grade_class(course, plan, say, lambda total: progress(console, total))
     say("Writing feedback pages and grades.csv")
     with Course.open(course) as graded:

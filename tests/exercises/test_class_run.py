@@ -142,10 +142,11 @@ class TestEnds:
             (None, ["--course=no-such-course"], "nbgrader_config.py"),
             (None, ["--student=nobody"], "--student nobody has not handed in"),
             (None, ["--scheduler=tcp://127.0.0.1:9"], "add --backend dask"),
+            (None, ["--db=nonsense"], "the gradebook can't be used"),
             ("submitted", [], "nobody has handed in distributed-training"),
             ("source", [], "distributed-training"),
         ],
-        ids=["course", "student", "scheduler", "nobody", "assignment"],
+        ids=["course", "student", "scheduler", "gradebook", "nobody", "assignment"],
     )
     def test_nothing_to_grade_is_2_and_says_why(self, course, change, options, words, capsys):
         if change:
@@ -282,3 +283,16 @@ def test_workers_import_neither_gradebook_nor_rich(course):
     with processes(1, 60) as pool:
         (answer,) = pool.answers(eval, [("", code)], alone=True)
     assert answer.value == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["no-such-assignment"], "nothing of no-such-assignment is graded"),
+        ([ASSIGNMENT, "--student=nobody"], "--student nobody has not handed in"),
+        ([ASSIGNMENT, "--db=nonsense"], "the gradebook can't be used"),
+    ],
+)
+def test_feedback_of_nobody_is_2_and_says_why(course, options, words, capsys):
+    assert main(["feedback", f"--course={course}", *options]) == 2
+    assert words in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from contextlib import closing, contextmanager
@@ -74,6 +75,15 @@ class Settings:
             yield from started
 
 
+def most_jobs() -> int:
+    """Return how many submissions this machine grades at a time.
+
+    A worker and its students' processes need up to half a GiB, and a student's own limit on top.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(joblib.cpu_count(), memory // 2**30))
+
+
 @contextmanager
 def processes(jobs: int, patience: float) -> Iterator[Pool]:
     """Run work in processes of this machine, which end with this one."""
@@ -107,7 +117,10 @@ def dask(jobs: int, patience: float, scheduler: str = "") -> Iterator[Pool]:
         ) from error
     with deaf_children():
         where: Any = scheduler or distributed.LocalCluster(
-            n_workers=jobs, threads_per_worker=1, dashboard_address=None
+            n_workers=jobs,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
         )
         try:
             client = distributed.Client(where, set_as_default=False, timeout=ANSWER_SECONDS)

@@ -30,6 +30,7 @@ exit status:
 """
 
 MIB = 2**20
+STOPPED = 130
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,7 +43,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--jobs",
         type=declare.positive,
         metavar="N",
-        help="submissions at a time (default: as many as there are processors)",
+        help="submissions at a time (default: one for each processor and each GiB of memory)",
     )
     parser.add_argument(
         "--backend",
@@ -97,20 +98,19 @@ def run(options: argparse.Namespace) -> int:
     def say(sentence: str) -> None:
         errors.print(sentence, markup=False, highlight=False)
 
-    try:
+    with declare.explained():
         from shardwise_grading.class_run.run import grade_class  # noqa: PLC0415
 
         if options.seed is not None:
             os.environ["SHARDWISE_SEED"] = options.seed  # the course's own seed is only a default
         plan = make_plan(options)
-        results = grade_class(options.course, plan, say, lambda total: progress(errors, total))
-    except KeyboardInterrupt:
-        say("stopped; the same command goes on where it was")
-        return 130
-    except (OSError, RuntimeError, ValueError) as error:
-        errors.print(str(error), style="red", markup=False)
-        return 2
-    return show(results, options)
+        try:
+            results = grade_class(options.course, plan, say, lambda total: progress(errors, total))
+        except KeyboardInterrupt:
+            say("stopped; the same command goes on where it was")
+            return STOPPED
+        return show(results, options)
+    return 2
 
 
 def make_plan(options: argparse.Namespace) -> Plan:
@@ -119,8 +119,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     Raises:
         ValueError: they contradict each other.
     """
-    import joblib  # noqa: PLC0415
-
+    from shardwise_grading.class_run.pool import most_jobs  # noqa: PLC0415
     from shardwise_grading.class_run.run import Plan  # noqa: PLC0415
 
     if options.scheduler and options.backend != "dask":
@@ -128,7 +127,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     return Plan(
         options.assignment,
         tuple(options.student),
-        options.jobs or joblib.cpu_count(),
+        options.jobs or most_jobs(),
         options.backend,
         options.scheduler,
         options.force,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,3 +106,11 @@ def explained() -> Iterator[Callable[[str], None]]:
         yield explain
     except (OSError, RuntimeError, ValueError) as error:
         explain(str(error))
+    except _database_error() as error:
+        explain(f"the gradebook can't be used: {str(error).partition(chr(10))[0]}; see --db")
+
+
+def _database_error() -> type[Exception]:
+    """What the gradebook's library raises, without importing it for commands that need none."""
+    library = sys.modules.get("sqlalchemy.exc")
+    return library.SQLAlchemyError if library else OSError
