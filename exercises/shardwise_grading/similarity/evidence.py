@@ -161,13 +161,23 @@ def numbers_of(holders: int) -> Iterator[int]:
         holders ^= lowest
 
 
+def expected(feature: Feature) -> float:
+    """Return the chance that an author of any class writes something so too.
+
+    Example:
+        >>> from shardwise_grading.similarity.features import Feature
+        >>> expected(Feature("comment", "on average"))
+        0.09
+    """
+    words = len(feature.value.split()) if feature.kind in ("comment", "message") else 1
+    return max(RAREST, EXPECTED[feature.kind] ** words)
+
+
 def _bits(feature: Feature, have: int, of: int) -> float:
     """Bits of a feature that so many others have, of those who could; none where all have it."""
     if have:
         return -log2((have + 0.5) / (of + 0.5))
-    words = len(feature.value.split()) if feature.kind in ("comment", "message") else 1
-    expected = max(RAREST, EXPECTED[feature.kind] ** words)
-    return -log2(SEEN * expected / (of + SEEN))
+    return -log2(SEEN * expected(feature) / (of + SEEN))
 
 
 def _lines(work: Mapping[Feature, tuple[int, ...]], same: Iterable[Feature]) -> tuple[int, ...]:

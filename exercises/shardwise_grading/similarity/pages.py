@@ -11,7 +11,7 @@ from shardwise_grading.feedback.page import render
 from shardwise_grading.gradebook.safe_files import write_beside
 from shardwise_grading.similarity.features import MOST_CHARACTERS, Work
 from shardwise_grading.similarity.report import to_json
-from shardwise_grading.similarity.words import describe
+from shardwise_grading.similarity.words import MEANING, describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,8 +59,8 @@ def write_pages(report: Similarities, folder: Path) -> list[Path]:
     rows = [
         (name, pair, _said(pair, report)) for name, pair in zip(names, report.pairs, strict=True)
     ]
-    index = render("pairs.html.j2", {"report": report, "rows": rows}, TEMPLATES)
-    pages = [write_beside(folder / "index.html", index)]
+    values = {"report": report, "rows": rows, "meaning": MEANING}
+    pages = [write_beside(folder / "index.html", render("pairs.html.j2", values, TEMPLATES))]
     for name, pair in zip(names, report.pairs, strict=True):
         values = {"report": report, "pair": pair, "notebooks": list(_notebooks(report, pair))}
         pages.append(write_beside(folder / name, render("pair.html.j2", values, TEMPLATES)))

@@ -1,4 +1,4 @@
-"""Which pairs of a class share more than chance explains."""
+"""Which pairs of a class have more in common than the rest of it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 # What more students than this share points at no pair; the work for it grows with its square.
 MOST_HOLDERS = 24
-MARGIN = 11.0  # bits above those that one of all pairs reaches by chance
+# Bits above those that one of all pairs reaches by chance, were each thing chosen by itself.
+MARGIN = 11.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two students whose works share more than chance explains.
+    """Two students whose works have more in common than those of their class.
 
     Args:
         first: a student.
@@ -60,7 +61,7 @@ def compare(
     works: Mapping[str, Mapping[str, Work]],
     released: Mapping[str, Work],
 ) -> Similarities:
-    """Find the pairs of a class that share more than chance explains.
+    """Find the pairs of a class that have more in common than the rest of it.
 
     Args:
         assignment: what they were asked to do.

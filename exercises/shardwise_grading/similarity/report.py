@@ -32,7 +32,7 @@ class HandedIn(Protocol):
 
 
 def similar(course: HandedIn, assignment: str) -> Similarities:
-    """Find the pairs of submissions that share more than chance explains.
+    """Find the pairs of submissions that have more in common than the rest of their class.
 
     Nothing of a submission is run or compiled; one that can't be read is left out.
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shardwise_grading.feedback.plain import plain
-from shardwise_grading.similarity.words import describe
+from shardwise_grading.similarity.words import MEANING, describe
 
 if TYPE_CHECKING:
     from shardwise_grading.similarity.pairs import Similarities
@@ -24,8 +24,8 @@ def table(report: Similarities) -> Table:
     """
     drawn = Table(
         title=f"{plain(report.assignment)}: pairs to look at among {report.students} submissions",
-        caption="One bit halves the odds of chance. Pairs are listed from "
-        f"{report.threshold:.0f} bits. This is evidence, not a verdict.",
+        caption=f"Pairs are listed from {report.threshold:.0f} bits. {MEANING}",
+        caption_justify="left",
     )
     drawn.add_column("pair", overflow="fold")
     drawn.add_column("bits", justify="right", no_wrap=True)

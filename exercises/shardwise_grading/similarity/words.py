@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 3
 LONGEST_VALUE = 60
+MEANING = (
+    "One bit halves the odds that two who worked alone have that in common. In a large class a few "
+    "who never met reach the line by some bits, and two who used the same source look alike too. "
+    "So this is where to look and whom to ask, and no verdict."
+)
 PLURAL = {
     "shape": "pieces of the code's form",
     "name": "names",
