@@ -81,7 +81,7 @@ def most_jobs() -> int:
     A worker and its students' processes need up to half a GiB, and a student's own limit on top.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(joblib.cpu_count(), memory // 2**30))
+    return max(1, min(int(joblib.cpu_count()), memory // 2**30))
 
 
 @contextmanager
