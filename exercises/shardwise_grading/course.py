@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 
 from shardwise_grading.class_run.rows import Row
+from shardwise_grading.submission.read import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ def find_problem(course: Path, student: str, assignment: str) -> str:
     released = {path.name: path for path in (course / "release" / assignment).glob("*.ipynb")}
     for name in sorted(names | released.keys()):
         if name not in names:
-            return f"{name} was not handed in, under that name"
+            return missing(Path(name).stem, [Path(other).stem for other in names - released.keys()])
         problem = _damage(handed_in / name, released.get(name))
         if problem:
             return f"{name} {problem}"

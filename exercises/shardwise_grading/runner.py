@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from shardwise_grading.data import as_data, type_name
+from shardwise_grading.data import as_data
 from shardwise_grading.quiet import drop_stderr, own_streams
-from shardwise_grading.results import FAULT, Report, Result
+from shardwise_grading.results import Report, Result, fault
 from shardwise_grading.world import SECONDS, LocalWorld, World
 
 Check = Callable[[object, World], Iterator[Result]]
@@ -107,6 +107,5 @@ def examine(
         results.extend(checks[part](solution, world))
     except Exception as error:  # noqa: BLE001
         left = max(points - sum(result.points for result in results), 0)
-        message = f"{FAULT}: {type_name(type(error))}; tell your instructor"
-        results.append(Result("every property could be checked", False, left, message))
+        results.append(Result("every property could be checked", False, left, fault(error)))
     return Report(tuple(results), points)

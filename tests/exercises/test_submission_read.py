@@ -6,15 +6,22 @@ import pytest
 from exercises.handed_in import LAYOUTS, NAMES, as_bytes, called, of_role, solved
 
 from shardwise_grading.records import Script
-from shardwise_grading.submission import read_script
+from shardwise_grading.submission import missing, read_script
 from shardwise_grading.submission.read import MAX_NOTES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_file_is_a_problem_of_its_own(name):
     script = read_script(LAYOUTS[name], None)
-    problem = "the notebook was not handed in, under that name"
-    assert script == Script(name, problem=problem)
+    assert script == Script(name, problem=f"there is no {name}.ipynb")
+
+
+def test_a_file_that_may_be_the_missing_one_is_named():
+    assert missing("2-memory", ["1-mean", "2_memory"]).endswith(
+        "; '2_memory.ipynb' may be it: rename it"
+    )
+    assert missing("2-memory", ["2-memory (1)", "notes"]).count("'2-memory (1).ipynb'") == 1
+    assert missing("2-memory", ["thesis"]) == "there is no 2-memory.ipynb"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,9 +22,10 @@ from shardwise_grading.records import (
     Step,
     SubmissionRecord,
 )
-from shardwise_grading.results import FAULT, Result
+from shardwise_grading.results import Result, noting_faults
 from shardwise_grading.runner import examine, load_source
 from shardwise_grading.submission import read_script
+from shardwise_grading.submission.text import defined_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from shardwise_grading.checking.limits import GradingLimits
     from shardwise_grading.checking.work import Checks, Work
     from shardwise_grading.sandbox import Limits
+
+SIMILAR = 0.8  # how much of two names is alike when one is taken for a slip of the other
 
 
 def grade_submission(work: Work) -> SubmissionRecord:
@@ -109,6 +114,7 @@ class _Run:
         self._number = 0
         self.notes: list[str] = []
         self._faults: list[str] = []
+        self._sources: list[str] = []
 
     @property
     def problem(self) -> str:
@@ -124,15 +130,18 @@ class _Run:
             return CellRecord(step, results=self._results(step.ask), ran=True)
         if step.kind != "code" or not step.source.strip():
             return CellRecord(step)
+        name = step.grade_id or f"cell {self._number}"
+        self._sources.append(step.source)
         try:
             outputs, seconds = self._session.run(step.source)
         except LostError as lost:
-            name = step.grade_id or f"cell {self._number}"
             self.notes.append(f"{name} {lost.reason}")
             text = f"The cell {lost.reason}."
             return CellRecord(
                 step, (Output("error", text, name="LostError", value=text),), ran=True
             )
+        if seconds > self._session.cell_seconds:
+            self.notes.append(f"{name} took longer than {self._session.cell_seconds:g} s")
         return CellRecord(step, outputs, ran=True, seconds=round(seconds, 3))
 
     def _results(self, ask: Ask) -> tuple[Result, ...]:
@@ -140,19 +149,26 @@ class _Run:
         world = RemoteWorld(self._session, module, self._checks.seed)
         before = self._session.starts
         self._session.refill()
-        report = examine(module, ask.part, world.solution(ask.solution), world, points=ask.points)
-        try:
+        with noting_faults() as faults:
+            solution = world.solution(ask.solution, self._instead_of(ask.solution))
+            report = examine(module, ask.part, solution, world, points=ask.points)
+        with suppress(LostError):  # then there is nothing to unlock
             world.leave()
-        except LostError as lost:
-            self.notes.append(f"{ask.solution} {lost.reason}")
+        if world.late:
+            self.notes.append(f"{ask.solution} did not return in time, {times(world.late)}")
         if self._session.starts > max(before, 1):
-            again = self._session.starts - before
-            self.notes.append(
-                f"{ask.solution} lost its process while it was checked, {again} times"
-            )
-        faults = [result.message for result in report.results if result.message.startswith(FAULT)]
-        self._faults += [f"{ask.exercise}, {ask.part}: {fault}" for fault in faults]
+            again = times(self._session.starts - before)
+            self.notes.append(f"{ask.solution} lost its process while it was checked, {again}")
+        self._faults += [
+            f"{ask.exercise}, {ask.part}: the check is faulty: {line(fault)}" for fault in faults
+        ]
         return report.results
+
+    def _instead_of(self, name: str) -> str:
+        """Return a name like the one that is asked for, from the student's cells; empty if none."""
+        defined = [other for source in self._sources for other in defined_names(source)]
+        similar = [] if name in defined else get_close_matches(name, defined, 1, SIMILAR)
+        return similar[0] if similar else ""
 
     def _module(self, exercise: str) -> ModuleType:
         if exercise not in self._checks.sources:
@@ -161,3 +177,13 @@ class _Run:
                 f"there are {', '.join(sorted(self._checks.sources)) or 'none'}"
             )
         return load_source(exercise, self._checks.sources[exercise])
+
+
+def times(number: int) -> str:
+    """Say how often.
+
+    Example:
+        >>> times(1), times(3)
+        ('once', '3 times')
+    """
+    return "once" if number == 1 else f"{number} times"

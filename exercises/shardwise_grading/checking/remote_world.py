@@ -75,18 +75,25 @@ class RemoteWorld:
         self._answers: dict[str, Function] = {path: find(path) for path in self._collectives}
         self._entered = 0
         self._calls: list[CollectiveCall] = []
+        self.late = 0  # calls that did not return in time
 
     def random(self, label: str) -> random.Random:
         """Return a generator that depends on nothing but the course's seed and the label."""
         return random.Random(f"{self._seed}/{label}")  # noqa: S311
 
-    def solution(self, name: str) -> object:
-        """Return a stub for a student's function, or the data that the name holds."""
+    def solution(self, name: str, instead: str = "") -> object:
+        """Return a stub for a student's function, or the data that the name holds.
+
+        Args:
+            name: the student's name for it.
+            instead: a name that the student may have written in its place, or nothing.
+        """
         request = {"do": "find", "name": name}
         try:
             reply, buffers = self._session.ask(request, self._seconds)
             if not reply.get("defined"):
-                return Stub(name, f"{name} is not defined")
+                hint = f"; your cell defines {instead}" if instead else ""
+                return Stub(name, f"{name} is not defined{hint}")
             return Stub(name) if reply.get("callable") else decode(reply.get("value"), buffers)
         except LostError as lost:
             return Stub(name, f"the notebook {lost.reason}")
@@ -108,12 +115,14 @@ class RemoteWorld:
             reply, buffers = self._session.ask(
                 request, self._seconds, encoder.buffers, self._answer
             )
-            return self._outcome(reply, buffers)
+            outcome = self._outcome(reply, buffers)
         except LostError as lost:
             late = lost.reason.startswith("did not end")
             text = f"did not return within {self._seconds:g} s" if late else lost.reason
             error = LATE if late else LOST
-            return Outcome(None, error, (error,), text, tuple(self._calls))
+            outcome = Outcome(None, error, (error,), text, tuple(self._calls))
+        self.late += outcome.error == LATE
+        return outcome
 
     @contextmanager
     def answering(self, collective: str, function: Function) -> Iterator[None]:
@@ -134,7 +143,7 @@ class RemoteWorld:
 
     def leave(self) -> None:
         """Unlock what was locked, so that later cells run as they would without checks."""
-        if self._entered == self._session.starts:
+        if self._entered == self._session.starts and self._session.is_alive:
             self._session.ask({"do": "leave"}, self._seconds)
         self._entered = 0
 

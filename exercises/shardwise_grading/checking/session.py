@@ -113,6 +113,16 @@ class Session:
             self._student = None
 
     @property
+    def cell_seconds(self) -> float:
+        """How long a cell may run, in seconds."""
+        return self._limits.cell_seconds
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a process."""
+        return self._student is not None
+
+    @property
     def starts(self) -> int:
         """How many processes were started: one that has gone tells by a higher number."""
         return self._starts

@@ -95,11 +95,10 @@ class Student:
             LostError: it did not reply in time, ended, or sent no reply.
         """
         number = next(self._ids)
-        most = self._computed() + computing
         try:
             self._send(request | {"id": number}, buffers, deadline)
             while True:
-                reply, content = self._receive(deadline, most)
+                reply, content = self._receive(deadline, computing)
                 if answering and "collective" in reply:
                     self._channel.send(*answering(reply, content), deadline=deadline)
                 elif type(reply.get("id")) is int and reply["id"] == number:
@@ -136,8 +135,10 @@ class Student:
         if self._at_end:
             self._at_end()
 
-    def _receive(self, deadline: float, most: float) -> tuple[Message, bytes]:
+    def _receive(self, deadline: float, computing: float) -> tuple[Message, bytes]:
+        most = math.inf  # known at the first look: most replies come before
         while not self._channel.ready(min(LOOK, deadline - time.monotonic())):
+            most = min(most, self._computed() + computing)
             if time.monotonic() >= deadline or self._computed() > most:
                 raise TimeoutError
         return self._channel.receive(deadline)

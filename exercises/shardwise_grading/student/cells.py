@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import builtins
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
     from shardwise_grading.records import Output
     from shardwise_grading.student.raw_output import RawOutput
+
+PACKAGE = "/shardwise_grading/"
+LATE = TimeoutError.__name__  # what students know; our own name means nothing to them
 
 
 class _Results(DisplayHook):
@@ -66,8 +70,18 @@ class Shell(InteractiveShell):
     raw: RawOutput | None = None
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: Any) -> None:  # noqa: ANN401
-        text = stb if isinstance(stb, str) else self.InteractiveTB.stb2text(stb)
-        self.shown.add("error", text, name=etype.__name__, value=_text(evalue))
+        parts = [stb] if isinstance(stb, str) else [part for part in stb if not _is_ours(part)]
+        text, name = self.InteractiveTB.stb2text(parts), etype.__name__
+        if isinstance(evalue, LateError):
+            name = LATE
+            text = text.replace(LateError.__name__, name)
+        self.shown.add("error", text, name=name, value=_text(evalue))
+
+    def showtraceback(self, *args: Any, **named: Any) -> None:  # noqa: ANN401
+        """Show an error; where it is that the time is over, no further alarm cuts that short."""
+        if isinstance(sys.exc_info()[1], LateError):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        super().showtraceback(*args, **named)
 
     def enable_gui(self, gui: object = None) -> None:
         """Have no event loop: there is no screen."""
@@ -131,9 +145,9 @@ def run_cell(shell: Shell, source: str, seconds: float, most: int) -> tuple[Outp
             with time_limit(seconds):
                 shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call]
         except BaseException as error:
-            late = isinstance(error, LateError)
-            shown.add("error", _text(error), name=type(error).__name__, value=_text(error))
-            if not late and isinstance(error, KeyboardInterrupt):
+            name = LATE if isinstance(error, LateError) else type(error).__name__
+            shown.add("error", _text(error), name=name, value=_text(error))
+            if isinstance(error, KeyboardInterrupt):
                 raise
     if shell.raw:
         shell.raw.move_to(shown, most)
@@ -156,6 +170,11 @@ def _streams(shell: Shell) -> Iterator[None]:
 def _no_input(*_: object) -> NoReturn:
     """Answer as a kernel without a person does."""
     raise StdinNotImplementedError("nobody is there to answer: a graded notebook can't use input()")
+
+
+def _is_ours(frame: str) -> bool:
+    """Whether a part of a traceback shows code of the grader, which helps nobody."""
+    return frame.startswith("File ") and PACKAGE in frame.partition("\n")[0]
 
 
 def _show(shell: Any, kind: str, data: Mapping[str, Any]) -> None:  # noqa: ANN401

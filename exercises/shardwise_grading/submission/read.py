@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from shardwise_grading.records import Script
 from shardwise_grading.submission.arrange import arrange, notes_on
 from shardwise_grading.submission.match import find, is_recognized
-from shardwise_grading.submission.notebook import read_cells
+from shardwise_grading.submission.notebook import read_cells, show
 from shardwise_grading.submission.spans import BrokenError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shardwise_grading.submission.layout import Layout
 
 MAX_BYTES = 20_000_000
@@ -31,7 +34,7 @@ def read_script(layout: Layout, content: bytes | None) -> Script:
         What is to be run, or why nothing of it can be graded.
     """
     if content is None:
-        return Script(layout.name, problem="the notebook was not handed in, under that name")
+        return Script(layout.name, problem=missing(layout.name))
     if len(content) > MAX_BYTES:
         return Script(layout.name, problem=f"the notebook {too_large(len(content))}")
     try:
@@ -45,6 +48,23 @@ def read_script(layout: Layout, content: bytes | None) -> Script:
     if len(notes) > MAX_NOTES:
         notes = [*notes[: MAX_NOTES - 1], f"and {len(notes) - MAX_NOTES + 1} notes more"]
     return Script(layout.name, arrange(layout, cells, match), tuple(notes))
+
+
+def missing(name: str, others: Sequence[str] = ()) -> str:
+    """Say that a notebook isn't there, and which other one may be it.
+
+    Args:
+        name: the notebook without its ending.
+        others: names of notebooks that are there and that nobody asked for.
+
+    Example:
+        >>> missing("5-microbatches", ["notes", "5-microbatches (1)"])
+        "there is no 5-microbatches.ipynb; '5-microbatches (1).ipynb' may be it: rename it"
+    """
+    similar = [other for other in others if name in other] or get_close_matches(name, others, 1)
+    if not similar:
+        return f"there is no {name}.ipynb"
+    return f"there is no {name}.ipynb; {show(f'{similar[0]}.ipynb')} may be it: rename it"
 
 
 def too_large(num_bytes: int) -> str:
