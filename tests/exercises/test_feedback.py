@@ -233,6 +233,22 @@ def test_what_came_of_a_cell_is_said_in_a_line(step, outputs, ran, said):
     assert said in page_of(CellRecord(step, outputs, ran=ran)).get_text()
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Output("error", "…", name="SyntaxError", value="no ':'\nmore"), "SyntaxError: no ':'"),
+        (Output("error", "…", name="LostError", value="ended its process"), "ended its process"),
+        (Output("error", "…"), "an error"),
+    ],
+)
+def test_an_answer_that_stopped_is_named_before_the_checks_that_missed_it(error, said):
+    page = page_of(CellRecord(Step("code", "solution", "def f()", "my-f"), (error,), ran=True))
+    box = page.select_one(".box")
+    assert box.get_text(" ", strip=True).endswith(f"found nothing there: {said}")
+    assert page.find(id=box.a["href"][1:]).h3.string == "Your solution: my f"
+    assert not page_of(CellRecord(Step("code", "own", "1 / 0"), (error,), ran=True)).select(".box")
+
+
 def test_only_a_whole_png_of_a_sane_size_is_shown():
     good = png()
     raw = base64.b64decode(good)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_OUTPUTS = 12  # of one cell
 MOST_PICTURES = 8  # of one notebook
+LONGEST_REASON = 300
+LOST = "LostError"  # the grader's own word for a process that is gone; its message says it all
 # IPython opens a traceback with a line of dashes, wider than a phone.
 _RULER = re.compile(r"\A-{20,}\n")
 WHAT = {
@@ -49,6 +51,7 @@ class Cell:
         code: whether that is code.
         folded: the words that unfold the text; empty when it is open from the start.
         said: one line on what came of it.
+        stopped: the error that ended an answer before it was whole; empty when none did.
         outputs: what it showed.
         more: how many further outputs are left out.
     """
@@ -60,6 +63,7 @@ class Cell:
     code: bool = True
     folded: str = ""
     said: str = ""
+    stopped: str = ""
     outputs: tuple[Shown, ...] = ()
     more: int = 0
 
@@ -99,6 +103,7 @@ def cells_of(record: NotebookRecord) -> Iterator[Cell]:
             code=cell.step.kind == "code",
             folded="Show the checks" if cell.step.role == "visible" else "",
             said=_said(cell),
+            stopped=_stopped(cell) if cell.step.role == "solution" else "",
             outputs=outputs,
             more=len(cell.outputs[MOST_OUTPUTS:]),
         )
@@ -123,6 +128,15 @@ def _said(cell: CellRecord) -> str:
     if cell.step.role == "visible":
         return "Not yet: one of them failed." if failed else "All of them passed."
     return ""
+
+
+def _stopped(cell: CellRecord) -> str:
+    error = next((output for output in cell.outputs if output.kind == "error"), None)
+    if error is None:
+        return ""
+    kind = "" if error.name == LOST else error.name
+    first = error.value.partition("\n")[0]
+    return cut(": ".join(filter(None, (kind, first))), LONGEST_REASON) or "an error"
 
 
 def _outputs(outputs: tuple[Output, ...], pictures: int) -> tuple[Shown, ...]:

@@ -12,15 +12,15 @@ from shardwise_grading.gradebook.autograded import Outcome, fill_folder, is_in_f
 from shardwise_grading.gradebook.beside import files_beside
 from shardwise_grading.gradebook.config import Settings, alembic_on_path, read_settings
 from shardwise_grading.gradebook.digest import assignment_digest, submission_digest
+from shardwise_grading.gradebook.folders import read_notebooks
 from shardwise_grading.gradebook.grades import holds_grades, save_grades
 from shardwise_grading.gradebook.listing import find_submissions
 from shardwise_grading.gradebook.marks import NotebookMark, read_marks
 from shardwise_grading.gradebook.release import is_known, make_known
-from shardwise_grading.gradebook.safe_files import read_regular, write_beside
+from shardwise_grading.gradebook.safe_files import write_beside
 from shardwise_grading.gradebook.swap import Swap
 from shardwise_grading.gradebook.transaction import open_gradebook, transaction
 from shardwise_grading.records import SubmissionRecord, submission_from_json, to_json
-from shardwise_grading.submission.read import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -136,17 +136,8 @@ class Course:
         return [self._admitted(submission) for submission in found]
 
     def contents(self, submission: Submission) -> dict[str, bytes | None]:
-        """Read a submission: each notebook of the assignment by name, None where there is none.
-
-        A notebook that is too large is cut one byte behind what can be graded.
-        """
-        contents: dict[str, bytes | None] = {}
-        for name in self.layouts(submission.assignment):
-            try:
-                contents[name] = read_regular(submission.files[name], MAX_BYTES + 1)
-            except (KeyError, OSError):
-                contents[name] = None
-        return contents
+        """Read a submission: each notebook of the assignment by name, None where there is none."""
+        return read_notebooks(submission, self.layouts(submission.assignment))
 
     def beside(self, submission: Submission) -> dict[str, bytes | None]:
         """Read what code finds beside its notebook; None for a file that is too much."""

@@ -71,6 +71,20 @@ class Caps:
     total_bytes: int = 100_000_000
 
 
+def read_notebooks(submission: Submission, names: Iterable[str]) -> dict[str, bytes | None]:
+    """Read notebooks by name; None for one that is not there or can't be read.
+
+    One that is too large is cut one byte behind what can be graded.
+    """
+    contents: dict[str, bytes | None] = {}
+    for name in names:
+        try:
+            contents[name] = read_regular(submission.files[name], MAX_BYTES + 1)
+        except (KeyError, OSError):
+            contents[name] = None
+    return contents
+
+
 def look_into(student: str, assignment: str, folder: Path, caps: Caps) -> Submission:
     """Find out what is in a submitted folder, without reading or following anything.
 
