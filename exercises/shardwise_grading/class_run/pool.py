@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,7 +39,7 @@ class Pool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class JoblibPool:
     """How joblib is to spread the work.
 
     Args:
@@ -93,7 +93,7 @@ def processes(jobs: int, patience: float) -> Iterator[Pool]:
         "initializer": end_with,
         "initargs": (os.getpid(),),
     }
-    yield Settings(options, jobs, patience)
+    yield JoblibPool(options, jobs, patience)
 
 
 @contextmanager
@@ -113,23 +113,24 @@ def dask(jobs: int, patience: float, scheduler: str = "") -> Iterator[Pool]:
     except ImportError as error:
         raise RuntimeError(
             "--backend dask needs the dask and distributed packages; "
-            "install them with: pip install 'shardwise[cluster]'"
+            "install them with: python -m pip install dask distributed"
         ) from error
-    with deaf_children():
-        where: Any = scheduler or distributed.LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        )
-        try:
-            client = distributed.Client(where, set_as_default=False, timeout=ANSWER_SECONDS)
-        except OSError as error:
-            raise RuntimeError(f"no Dask scheduler answers at {scheduler}: {error}") from error
-    with closing(client):
+    with ExitStack() as stack:
+        with deaf_children():
+            where: Any = scheduler or stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=jobs,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+            try:
+                client = distributed.Client(where, set_as_default=False, timeout=ANSWER_SECONDS)
+            except OSError as error:
+                raise RuntimeError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        stack.enter_context(client)
         cores = sum(client.ncores().values())
         if not cores:
             raise RuntimeError(f"the Dask scheduler at {scheduler} has no workers; start some")
-        yield Settings({"backend": "dask", "client": client}, cores, patience)
-    if not scheduler:
-        where.close()
+        yield JoblibPool({"backend": "dask", "client": client}, cores, patience)
