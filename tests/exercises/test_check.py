@@ -102,10 +102,19 @@ class TestWords:
         status, text = say(path)
         assert status == 0, text
 
+    @pytest.mark.usefixtures("runtime")
+    def test_of_several_notebooks_stand_apart(self, tmp_path, capsys):
+        path = str(write(tmp_path))
+        main([path, path, str(tmp_path / "no.ipynb"), path])
+        assert capsys.readouterr().out.count("\n\n2-stage-2-memory.ipynb, saved") == 2
+
     def test_name_the_stub(self, say, tmp_path):
         status, text = say(write(tmp_path, STUB))
         assert status == 1
-        assert "The saved file has only the stub: write your answer, and save." in text
+        assert (
+            "failed stage2_bytes The saved file has only the stub: write your answer, and save."
+            in text
+        )
 
     @pytest.mark.parametrize(
         ("answer", "words"),
@@ -115,7 +124,53 @@ class TestWords:
                 "def stage2_bytes(psi, n):\n    return psi / nn",
                 "NameError: name 'nn' is not defined (line 2 of the cell, in stage2_bytes)",
             ),
-            ("stage2 = 1", "NameError: name 'stage2_bytes' is not defined"),
+            (
+                "stage2 = 1",
+                "failed stage2_bytes stage2_bytes is not defined: your cell for it defines stage2.",
+            ),
+            (
+                "import torch\ndef stage_2_bytes(psi, n): return 0\nclass B: pass",
+                "stage2_bytes is not defined: your cell for it defines stage_2_bytes, B.",
+            ),
+            ("", "stage2_bytes is not defined: your cell for it defines nothing."),
+            ("# later", "stage2_bytes is not defined: your cell for it defines nothing."),
+            (
+                "def stage2_bytes(psi, n)\n    return 1",
+                (
+                    "failed stage2_bytes Your cell with stage2_bytes stops: "
+                    "SyntaxError: expected ':' (line 1) passed"
+                ),
+            ),
+            (
+                "import torchh\n" + RIGHT,
+                (
+                    "failed stage2_bytes Your cell with stage2_bytes stops: "
+                    "ModuleNotFoundError: No module named 'torchh' (line 1) passed"
+                ),
+            ),
+            (
+                f"{RIGHT}\nstage2_bytes = lambda psi, n: 0\n1 / 0",
+                (
+                    "Your cell with stage2_bytes stops: "
+                    "ZeroDivisionError: division by zero (line 6) one device has nobody"
+                ),
+            ),
+            (
+                "def stage2_bytes(psi, n):\n    2 * psi + 14 * psi / n",
+                "failed stage2_bytes stage2_bytes returned None; is there a return?",
+            ),
+            (
+                "stage2_bytes(1)\n" + RIGHT.replace("return", "retrun"),
+                "Your cell with stage2_bytes stops: SyntaxError: invalid syntax (line 5)",
+            ),
+            (
+                "def stage2_bytes(psi):\n    return 1",
+                "takes 1 positional argument but 2 were given (line 1 of the check)",
+            ),
+            (
+                "def stage2_bytes(psi, n):\n    return input('?')",
+                "graded notebook can't use input()",
+            ),
             ("import sys\nsys.exit('enough')", "stops: SystemExit: enough"),
             ("assert 1 == 2", "stops: this does not hold: assert 1 == 2"),
             ("print('x' * 10**7)\n" + RIGHT, PASSES),
@@ -154,13 +209,49 @@ class TestWords:
         monkeypatch.setattr(ask, "GRACE", 0.5)
         status, text = say(write(tmp_path, answer), *options)
         assert status == 1
-        assert f"failed stage2-bytes not checked: cell 4 {words}" in text
-        assert f"failed partition not checked: cell 4 {words}" in text
+        who = f"your cell that starts with '{answer.splitlines()[0]}'"
+        assert f"failed stage2_bytes not checked: {who} {words}" in text
+        assert f"failed partition not checked: {who} {words}" in text
+
+    def test_of_an_answer_that_ends_the_process(self, say, tmp_path):
+        text = say(write(tmp_path, "def stage2_bytes(psi, n):\n    import os; os._exit(3)"))[1]
+        words = "stage2_bytes ended the process of the notebook with exit code 3"
+        assert f"failed stage2_bytes {words}" in text
+        assert f"failed partition not checked: {words}" in text
 
     def test_name_a_cell_of_ones_own_that_stops(self, say, tmp_path):
         status, text = say(write(tmp_path, own="1 / 0"))
         assert status == 0
-        assert "Cell 1, which is your own, stops: ZeroDivisionError: division by zero" in text
+        assert "Your cell that starts with '1 / 0' stops: ZeroDivisionError: division by" in text
+
+    def test_name_an_answer_that_stops_after_it_is_there(self, say, tmp_path):
+        status, text = say(write(tmp_path, RIGHT + "\nprint(stage2_bytes(1, 1) + nn)"))
+        assert status == 0
+        assert "Your cell with stage2_bytes stops: NameError: name 'nn' is not defined" in text
+
+    def test_of_an_answer_in_a_cell_of_ones_own(self, say, tmp_path):
+        text = say(write(tmp_path, "", own=RIGHT.replace("n < 1:", "n < 1")))[1]
+        assert "failed stage2_bytes Your cell with stage2_bytes stops: SyntaxError" in text
+        assert say(write(tmp_path, "", own=RIGHT))[0] == 0
+
+    def test_of_an_answer_whose_cell_is_gone(self, say, tmp_path):
+        path = write(tmp_path)
+        content = json.loads(path.read_text())
+        gone = ("stage2-bytes", "partition-table")
+        content["cells"] = [cell for cell in content["cells"] if cell["id"] not in gone]
+        path.write_text(json.dumps(content))
+        text = say(path)[1]
+        for name in ("stage2_bytes", "partition"):
+            assert f"failed {name} {name} is not defined, and the cell for it is gone" in text
+
+    def test_call_a_check_by_one_name(self, say, tmp_path):
+        """Whatever goes wrong: no cell's number or id, which no notebook shows."""
+        for answer in ("", STUB, "1 / 0", "def f(", "x = 1", "import os; os._exit(1)", RIGHT):
+            for table in ("", TABLE):
+                text = say(write(tmp_path, answer, table=table))[1]
+                assert re.findall(r"(?:passed|failed) (\S+) ", text)[:1] == ["stage2_bytes"]
+                assert re.search(r"(passed|failed) partition ", text)
+                assert not re.search(r"stage2-bytes|partition-table|[Cc]ell \d", text)
 
     def test_speak_of_a_fresh_run(self, say, tmp_path):
         """Nothing of one check is there in the next."""

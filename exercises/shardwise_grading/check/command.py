@@ -14,7 +14,7 @@ from shardwise_grading.check.notebook import CannotCheckError, read_cells
 from shardwise_grading.check.verdict import Part, Verdict, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 WIDTH = 88
 EXIT_CODES = """\
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        return max(_check(path, cold=options.cold) for path in options.notebook)
+        return max(_check_all(options.notebook, cold=options.cold))
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         return 130
@@ -88,6 +88,13 @@ def as_text(verdict: Verdict) -> str:
             lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 10, subsequent_indent=" " * 10)
     lines += ["", *verdict.notes, verdict.summary]
     return "\n".join(lines)
+
+
+def _check_all(paths: Sequence[Path], *, cold: bool) -> Iterator[int]:
+    for place, path in enumerate(paths):
+        if place:
+            _say(sys.stdout, "")
+        yield _check(path, cold=cold)
 
 
 def _check(path: Path, *, cold: bool) -> int:

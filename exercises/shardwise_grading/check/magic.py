@@ -79,7 +79,7 @@ def unsaved(cells: Iterable[Cell], ran: Iterable[str]) -> list[str]:
 
     Example:
         >>> from shardwise_grading.check.notebook import Cell
-        >>> unsaved([Cell(4, "solution", "def f():\n    pass")], ["def f():\n    return 1"])
+        >>> unsaved([Cell("solution", "def f():\n    pass")], ["def f():\n    return 1"])
         ['Save first: the f that you ran last is not the one in the file.']
     """
     saved = list(cells)

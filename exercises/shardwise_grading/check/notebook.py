@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import json
 import re
 from dataclasses import dataclass
@@ -30,13 +32,11 @@ class Cell:
     """A cell with code.
 
     Args:
-        number: its place among all cells of the notebook, from 1.
         role: ``"visible"`` is a check, ``"solution"`` an answer, ``"own"`` anything else.
         source: its code; nothing where hidden checks will be.
         grade_id: the instructor's name for it; empty for a cell of the student's own.
     """
 
-    number: int
     role: Literal["own", "solution", "visible"]
     source: str
     grade_id: str = ""
@@ -47,11 +47,6 @@ class Cell:
         return STUB in self.source and all(
             line.strip() in ("", STUB, "pass") for line in _body(self.source)
         )
-
-    def name_in(self, check: str) -> str:
-        """What it defines and a check uses, as a student knows it, such as ``"stage2_bytes"``."""
-        words = set(re.findall(r"\w+", check))
-        return next((name for name in defined(self.source) if name in words), self.grade_id)
 
 
 def defined(source: str) -> list[str]:
@@ -64,13 +59,41 @@ def defined(source: str) -> list[str]:
     return [found[1] or found[2] for found in DEFINES.finditer(source)]
 
 
+def used(source: str) -> list[str]:
+    r"""Return the names that code takes from other cells, in order; none where it is broken.
+
+    Example:
+        >>> used("import torch\nmeans = mean(torch.ones(2))\nassert len(means) == size")
+        ['mean', 'size']
+    """
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    own = set(dir(builtins))
+    names = []
+    for node in nodes:
+        if isinstance(node, ast.alias):
+            own.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            own.add(node.name)
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.Name):
+            names.append((node.lineno, node.col_offset, node.id))
+    return list(dict.fromkeys(name for *_, name in sorted(names) if name not in own))
+
+
 def read_cells(path: Path) -> list[Cell]:
     """Read the cells with code of a notebook, in order.
 
     Raises:
         CannotCheckError: there is no such file, it is no notebook, or no cell in it is a check.
     """
-    cells = [cell for cell in _all_cells(path, _content(path)) if cell.source.strip()]
+    every = _all_cells(path, _content(path))
+    cells = [cell for cell in every if cell.source.strip() or cell.role == "solution"]
     if not any(cell.role == "visible" for cell in cells):
         raise CannotCheckError(
             f"{path.name} has no visible checks; name a notebook of the course, "
@@ -108,11 +131,7 @@ def _all_cells(path: Path, content: Any) -> list[Cell]:  # noqa: ANN401
                 f"{path.name} is in notebook format {content['nbformat']}; "
                 f"open it in JupyterLab and save it, which makes it {FORMAT}"
             )
-        return [
-            _cell(number, cell)
-            for number, cell in enumerate(content["cells"], start=1)
-            if cell["cell_type"] == "code"
-        ]
+        return [_cell(cell) for cell in content["cells"] if cell["cell_type"] == "code"]
     except (TypeError, KeyError, AttributeError):
         raise CannotCheckError(
             f"{path.name} is no notebook: it has no list of cells; "
@@ -120,16 +139,16 @@ def _all_cells(path: Path, content: Any) -> list[Cell]:  # noqa: ANN401
         ) from None
 
 
-def _cell(number: int, cell: dict[str, Any]) -> Cell:
+def _cell(cell: dict[str, Any]) -> Cell:
     source = HIDDEN.sub("", "".join(cell["source"]))
     settings = cell["metadata"].get("nbgrader", {})
     if settings.get("solution"):
-        return Cell(number, "solution", source, settings["grade_id"])
+        return Cell("solution", source, settings["grade_id"])
     if not settings.get("grade"):
-        return Cell(number, "own", source)
+        return Cell("own", source)
     is_code = any(line.strip() and not line.startswith("#") for line in source.splitlines())
     # Where hidden checks will be there are only comments.
-    return Cell(number, "visible", source if is_code else "", settings["grade_id"])
+    return Cell("visible", source if is_code else "", settings["grade_id"])
 
 
 def _body(source: str) -> list[str]:

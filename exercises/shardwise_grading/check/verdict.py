@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shardwise_grading.check.connection import LostError
+from shardwise_grading.check.notebook import defined, used
+from shardwise_grading.check.words import failure, missing, printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
     from shardwise_grading.check.notebook import Cell
     from shardwise_grading.records import Output
 
-# How IPython names a place in a cell, and marks the line under it.
-PLACE = re.compile(r"Cell In\[\d+\], line (\d+)(?:, in (\w+))?")
-ARROW = re.compile(r"^-+> \d+ +(.*)$", re.MULTILINE)
-SYNTAX_PLACE = re.compile(r" \((?:[^()]*, )?line (\d+)\)$")
+STUB = "The saved file has only the stub: write your answer, and save."
+LONGEST = 40  # characters of a cell's first line that name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,19 @@ class Verdict:
         return f"{passed} of {most} passed."
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A cell that ran.
+
+    Args:
+        cell: the cell.
+        failure: why it stopped; empty when it did not.
+    """
+
+    cell: Cell
+    failure: str
+
+
 def judge(cells: Sequence[Cell], shown: Iterable[tuple[Output, ...]]) -> Iterator[Part | str]:
     """Yield a `Part` for each visible check and a note for what else went wrong.
 
@@ -77,70 +89,95 @@ def judge(cells: Sequence[Cell], shown: Iterable[tuple[Output, ...]]) -> Iterato
         shown: what each of them showed, as long as their process lived.
     """
     stream = iter(shown)
-    lost, answer, trouble = "", None, ""
-    for cell in cells:
+    lost = ""
+    ran: list[Ran] = []
+    for place, cell in enumerate(cells):
         try:
             outputs = () if lost else next(stream)
         except LostError as error:
-            outputs, lost = (), f"cell {cell.number} {error}"
-            if not any(c.role == "visible" and c.number >= cell.number for c in cells):
+            outputs, lost = (), f"{label(cell, cells)} {error}"
+            if not any(later.role == "visible" for later in cells[place:]):
                 yield f"After the checks, {lost}."
-        failure = f"not checked: {lost}" if lost else _failure(outputs)
+        said = failure(outputs)
         if cell.role == "visible":
-            yield _part(cell, answer, failure, trouble, outputs)
-        elif cell.role == "solution":
-            answer, trouble = cell, failure
-        elif failure and not lost:
-            yield f"Cell {cell.number}, which is your own, stops: {failure}"
+            answer = _answer(cell, ran)
+            part = _part(cell, answer, lost, outputs)
+            yield part
+            if part.passed and answer and answer.failure:
+                yield _stops(answer, cells)
+        elif said and cell.role == "own" and not _wanted(cell, cells):
+            yield _stops(Ran(cell, said), cells)
+        ran.append(Ran(cell, said))
 
 
-def _part(
-    cell: Cell, answer: Cell | None, failure: str, trouble: str, outputs: tuple[Output, ...]
-) -> Part:
-    name = answer.name_in(cell.source) if answer else cell.grade_id
-    if not failure:
-        return Part(name, passed=True, words=_printed(outputs) or "passed")
-    if answer and answer.is_stub:
-        hint = "The saved file has only the stub: write your answer, and save."
-    elif trouble and trouble != failure:
-        hint = f"Cell {answer.number if answer else '?'}, which defines it, stops: {trouble}"
-    else:
-        hint = ""
-    return Part(name, passed=False, words=failure, hint=hint)
+def label(cell: Cell, cells: Sequence[Cell]) -> str:
+    r"""Name a cell, or the answer that it checks, in words that a student can find it by.
+
+    Args:
+        cell: one of them.
+        cells: all of the notebook.
+
+    Example:
+        >>> from shardwise_grading.check.notebook import Cell
+        >>> label(Cell("own", "1 / 0"), [])
+        "your cell that starts with '1 / 0'"
+        >>> label(Cell("solution", "import torch\ndef f(x):\n    return x"), [])
+        'your cell with f'
+    """
+    if cell.role == "visible":
+        return _subject(cell)
+    if names := _wanted(cell, cells) or defined(cell.source):
+        return f"your cell with {names[0]}"
+    return f"your cell that starts with '{cell.source.strip().partition(chr(10))[0][:LONGEST]}'"
 
 
-def _printed(outputs: tuple[Output, ...]) -> str:
-    return "".join(output.text for output in outputs if output.kind == "stdout").strip()
+def _wanted(cell: Cell, cells: Sequence[Cell]) -> list[str]:
+    """What a cell defines that a visible check uses."""
+    asked = {name for check in cells if check.role == "visible" for name in used(check.source)}
+    return [name for name in defined(cell.source) if name in asked]
 
 
-def _failure(outputs: tuple[Output, ...]) -> str:
-    """Say why a cell stopped; empty when it did not."""
-    error = next((output for output in outputs if output.kind == "error"), None)
-    if error is None:
-        return ""
-    if error.name == "LateError":
-        return f"{error.value}; is there a loop without an end?"
-    if error.name == "AssertionError":
-        return error.value or f"this does not hold: {_line(error.text)}"
-    if error.name in ("SyntaxError", "IndentationError", "TabError"):
-        return f"{error.name}: {SYNTAX_PLACE.sub(_line_alone, error.value)}"
-    said = f"{error.name}: {error.value}" if error.value else error.name
-    return f"{said}{_place(error.text)}"
+def _subject(check: Cell) -> str:
+    return (used(check.source) or [check.grade_id])[0]
 
 
-def _line(trace: str) -> str:
-    """The line of code that a traceback ends in."""
-    return str((ARROW.findall(trace) or ["an assertion without a message"])[-1])
+def _answer(check: Cell, ran: Sequence[Ran]) -> Ran | None:
+    """The cell that a check looks at: what defines its name, or else the one to be filled in."""
+    subject = _subject(check)
+    for before in reversed(ran):
+        if before.cell.role != "visible" and subject in defined(before.cell.source):
+            return before
+    for before in reversed(ran):
+        if before.cell.role == "visible":
+            return None
+        if before.cell.role == "solution":
+            return before
+    return None
 
 
-def _line_alone(match: re.Match[str]) -> str:
-    return f" (line {match[1]})"
+def _part(check: Cell, answer: Ran | None, lost: str, outputs: tuple[Output, ...]) -> Part:
+    name = _subject(check)
+    if lost:
+        words = lost if lost.startswith(f"{name} ") else f"not checked: {lost}"
+        return Part(name, passed=False, words=words)
+    said = failure(outputs, " of the check")
+    if not said:
+        return Part(name, passed=True, words=printed(outputs) or "passed")
+    if answer and answer.cell.is_stub:
+        return Part(name, passed=False, words=STUB)
+    cause = _stops(answer, [check]) if answer and answer.failure else ""
+    if missing(outputs) == name:
+        return Part(name, passed=False, words=cause or _undefined(name, answer))
+    return Part(name, passed=False, words=cause or said, hint=said if cause else "")
 
 
-def _place(trace: str) -> str:
-    """Name the last line of a cell in a traceback."""
-    places = PLACE.findall(trace)
-    if not places:
-        return ""
-    number, function = places[-1]
-    return f" (line {number} of the cell, in {function})" if function else f" (line {number})"
+def _undefined(name: str, answer: Ran | None) -> str:
+    if answer is None:
+        return f"{name} is not defined, and the cell for it is gone: write it above its check."
+    others = ", ".join(defined(answer.cell.source)) or "nothing"
+    return f"{name} is not defined: your cell for it defines {others}."
+
+
+def _stops(ran: Ran, cells: Sequence[Cell]) -> str:
+    who = label(ran.cell, cells)
+    return f"{who[0].upper()}{who[1:]} stops: {ran.failure}"
