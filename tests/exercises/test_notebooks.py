@@ -9,10 +9,23 @@ import nbformat
 import pytest
 from support import ROOT
 
+from shardwise_grading.check.notebook import used
+from shardwise_grading.mutants import read_known
 from shardwise_grading.runner import load
+from shardwise_grading.sample import read_class
 
 SOURCE = ROOT / "exercises" / "source" / "distributed-training"
 NOTEBOOKS = sorted(SOURCE.glob("*.ipynb"))
+KNOWN = [
+    known
+    for path in sorted((ROOT / "tests" / "exercises" / "known").glob("*.py"))
+    for known in read_known(path)
+]
+ALL_RIGHT = next(
+    student
+    for student in read_class(ROOT / "tests" / "sample_class").students
+    if student.id == "all-right"
+)
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -95,6 +108,64 @@ def test_two_to_four_visible_checks_follow_the_stub(notebook):
     assert 2 <= len(checks) <= 4
     goals = re.findall(r"^ +# \d\.", stub.source, re.MULTILINE)
     assert 2 <= len(goals) <= 3
+
+
+def visible_checks(notebook):
+    """What each visible check runs, by the name that it asks the student for."""
+    checks = [cell.source for cell in graded(notebook) if not settings(cell)["points"]]
+    return {used(source)[0]: source for source in checks}
+
+
+def test_a_visible_check_needs_the_answer_and_nothing_else_of_the_students(notebook):
+    assert notebook.cells
+    for name, source in visible_checks(notebook).items():
+        assert used(source) == [name]
+        assert any(f"{name} = " in c.source or f"def {name}(" in c.source for c in notebook.cells)
+
+
+def asked_for(notebook):
+    """What each part of the hidden checks asks for."""
+    return {
+        call.args[1].value: call.args[2].id
+        for cell in hidden_cells(notebook)
+        for call in ast.walk(ast.parse(cell.source))
+        if isinstance(call, ast.Call)
+    }
+
+
+def test_visible_checks_pass_for_every_right_solution(notebook):
+    asked, checks = asked_for(notebook), visible_checks(notebook)
+    for name in checks:
+        rights = [known.right for known in KNOWN if asked.get(known.part) == name]
+        in_all_parts = set.intersection(*(set(right) for right in rights))
+        assert in_all_parts
+        for solution in in_all_parts:
+            exec(checks[name], {name: rights[0][solution]})
+
+
+def test_visible_checks_pass_for_the_sample_class(request, notebook, capsys):
+    name = request.node.callspec.id
+    space = {}
+    for source in ALL_RIGHT.cells[name].values():
+        exec(source, space)
+    for source in visible_checks(notebook).values():
+        exec(source, space)
+    assert capsys.readouterr().out
+
+
+def test_visible_checks_ask_for_the_return_that_was_forgotten(notebook):
+    for name, source in visible_checks(notebook).items():
+        nothing = None if name == "partition" else lambda *_: None
+        words = "must be a dictionary" if name == "partition" else f"^{name} returned None.*return?"
+        with pytest.raises(AssertionError, match=words):
+            exec(source, {name: nothing})
+
+
+@pytest.mark.parametrize("thing", [0, "text", [None] * 2, {"none"}, object()])
+def test_visible_checks_answer_in_words_whatever_comes_back(notebook, thing):
+    for name, source in visible_checks(notebook).items():
+        with pytest.raises(AssertionError, match=r"\w+ \w+ \w+"):
+            exec(source, {name: thing if name == "partition" else lambda *_: thing})
 
 
 def test_says_what_a_student_wants_to_know(notebook):
