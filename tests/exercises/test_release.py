@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -30,7 +31,11 @@ def released(tmp_path_factory):
     """The folder for students, made from a copy of the course, in a folder with a space."""
     course = tmp_path_factory.mktemp("a course")
     copy_course(COURSE, course)
-    return make_release(course, ASSIGNMENT)
+    before = os.umask(0o077)  # an instructor whose files are private
+    try:
+        return make_release(course, ASSIGNMENT)
+    finally:
+        os.umask(before)
 
 
 def build(kind, folder):
@@ -59,6 +64,12 @@ class TestFolder:
         first, *others = (released / "requirements.txt").read_text().splitlines()
         assert first == f"./{wheel}"
         assert others == (SOURCE / "requirements.txt").read_text().splitlines()
+
+    def test_can_be_read_by_everybody(self, released):
+        """Also where the instructor's own files can't."""
+        modes = {path: path.stat().st_mode & 0o777 for path in (released, *released.rglob("*"))}
+        assert {path for path in modes if path.is_dir()} == {released, released / "wheels"}
+        assert all(mode == (0o755 if path.is_dir() else 0o644) for path, mode in modes.items())
 
     def test_holds_neither_checks_nor_solutions(self, released):
         assert leaks(released) == set()

@@ -44,6 +44,7 @@ def make_release(course: Path, assignment: str) -> Path:
         released = course / "release" / assignment
         shutil.copytree(wheel.parent, released / WHEELS, dirs_exist_ok=True)
     _require(released / REQUIREMENTS, f"./{WHEELS}/{wheel.name}")
+    _open_to_all(released)
     return released
 
 
@@ -54,3 +55,9 @@ def _require(path: Path, wheel: str) -> None:
     """
     others = path.read_text(encoding="utf-8") if path.is_file() else ""
     write_beside(path, f"{wheel}\n{others}".encode())
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let everybody read the release, who may get it from a file server or an archive."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
