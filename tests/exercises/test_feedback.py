@@ -161,6 +161,32 @@ def test_of_a_notebook_that_cannot_be_read_the_page_tells_what_the_instructor_kn
     assert "Your code" not in text
 
 
+def test_why_a_notebook_that_ran_needs_a_human_is_for_the_instructor():
+    record = dataclasses.replace(memory_notebook(), problem="KeyError: a secret in checks.py")
+    for page in pages_of(SubmissionRecord("ada", "a", "d", (record,))).values():
+        assert "nstructor has to look at" in page.get_text()
+        assert "secret" not in page.get_text()
+
+
+def test_what_was_wrong_with_files_is_said_on_the_index_and_a_fault_of_the_grader_is_not():
+    lost = SubmissionRecord("ada", "a", "", problem="could not be graded: OSError: /srv/grader")
+    text = pages_of(lost)["index.html"].get_text()
+    assert "An instructor has to look at this" in text
+    assert "/srv" not in text
+    handed = dataclasses.replace(submission(), notes=("x.csv is a link",), problem="y is a pipe")
+    text = pages_of(handed)["index.html"].get_text()
+    assert "x.csv is a link" in text
+    assert "y is a pipe" in text
+
+
+def test_who_has_nothing_is_named(tmp_path):
+    course = FakeCourse(tmp_path, [dataclasses.replace(submission(), digest="")])
+    with pytest.raises(ValueError, match="student='eve' has not handed in"):
+        write_feedback(course, "distributed-training", ["ada", "eve"])
+    with pytest.raises(ValueError, match="has nothing that is graded; run autograde"):
+        write_feedback(course, "distributed-training")
+
+
 def test_a_reason_to_look_is_none_any_more_once_a_human_has_looked():
     lost = NotebookRecord("n", problem="it ends in the middle")
     for asked in (True, False):

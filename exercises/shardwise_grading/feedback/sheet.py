@@ -95,11 +95,25 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """All that the page of one notebook shows."""
+    """All that the page of one notebook shows.
+
+    Args:
+        name: the notebook without its ending.
+        title: the instructor's heading for it.
+        total: its points.
+        human: whether an instructor has to look at it.
+        reasons: what a student may know of why.
+        notes: what grading found in the file.
+        parts: what was checked.
+        comments: what the instructor wrote.
+        squares: the points in a row.
+        cells: the student's own code, and what it showed.
+    """
 
     name: str
     title: str
     total: Total
+    human: bool = False
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
@@ -122,13 +136,15 @@ def sheet_of(
     cells = tuple(cells_of(record))
     known = record.cells or tuple(CellRecord(step) for step in steps)
     asked = mark is None or any(cell.needs_manual for cell in marks.values())
-    reasons = (record.problem,) if record.problem else ()
+    # Of a notebook that ran, the problem is for the instructor: a faulty check, a suspicion.
+    file_problem = (record.problem,) if record.problem and not record.cells else ()
     return Sheet(
         name=record.name,
         title=title_of(known) or record.name,
         total=_total(record, mark),
-        reasons=reasons if asked else (),
-        notes=record.notes if asked else (*reasons, *record.notes),
+        human=bool(record.problem) and asked,
+        reasons=file_problem if asked else (),
+        notes=record.notes if asked else (*file_problem, *record.notes),
         parts=tuple(_parts(known, marks)),
         comments=tuple(_comments(marks, cells)),
         squares=tuple(_squares(record)),

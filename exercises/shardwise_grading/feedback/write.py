@@ -61,19 +61,26 @@ def write_feedback(
         The pages, in the order of the students' names.
 
     Raises:
-        ValueError: a student's name can't be a folder of its own.
+        FileNotFoundError: the course has no such assignment.
+        ValueError: a student of whom there is nothing, or nobody is graded yet; or a student's
+            name can't be a folder of its own.
     """
+    layouts = course.layouts(assignment)
     pages: list[Path] = []
-    for submission in course.submissions(assignment, students):
+    found = course.submissions(assignment, students)
+    _check_students(assignment, students or (), {submission.student for submission in found})
+    for submission in found:
         record = course.record(submission.student, assignment)
         if record is None:
             continue
         _check_names(record)
         folder = course.feedback_folder(record.student, assignment)
         marks = course.marks(record.student, assignment)
-        content = feedback_pages(record, marks, course.layouts(assignment))
+        content = feedback_pages(record, marks, layouts)
         pages += [write_beside(folder / name, page) for name, page in content.items()]
         _copy_release_files(course.autograded_folder(record.student, assignment), folder)
+    if not pages:
+        raise ValueError(f"assignment={assignment!r} has nothing that is graded; run autograde")
     return pages
 
 
@@ -105,9 +112,18 @@ def feedback_pages(
     index = {
         "sheets": sheets,
         "total": sum_of([sheet.total for sheet in sheets]),
-        "reasons": (record.problem,) if record.problem else (),
+        "human": bool(record.problem),
+        # Where nothing came of the work, the problem is the grader's own.
+        "reasons": (record.problem,) if record.problem and record.notebooks else (),
+        "notes": record.notes,
     }
     return {**pages, "index.html": render("index.html.j2", index | about)}
+
+
+def _check_students(assignment: str, asked: Collection[str], found: Collection[str]) -> None:
+    unknown = sorted(set(asked) - set(found))
+    if unknown:
+        raise ValueError(f"student={unknown[0]!r} has not handed in {assignment}; name one who has")
 
 
 def _check_names(record: SubmissionRecord) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nbgrader.utils import is_grade, is_task
 
-from shardwise_grading.gradebook.notebooks import GradedNotebook, graded_notebook
+from shardwise_grading.gradebook.notebooks import IN_THE_RESULTS, GradedNotebook, graded_notebook
 from shardwise_grading.gradebook.safe_files import open_regular
 from shardwise_grading.records import NotebookRecord
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shardwise_grading.records import SubmissionRecord
 
 IN_THE_WAY = (FileExistsError, NotADirectoryError, IsADirectoryError)
+NOT_GRADED = f"it was not graded; {IN_THE_RESULTS}"
 GROUP_MAY_ALL = 0o2770
 
 
@@ -72,8 +73,7 @@ def outcome(
     notebooks, missing = [], []
     for name, template in source.templates.items():
         if name in there:
-            unknown = NotebookRecord(name, problem=record.problem or "It was not graded.")
-            graded = found.get(name, unknown)
+            graded = found.get(name, NotebookRecord(name, problem=NOT_GRADED))
             notebooks.append(graded_notebook(graded, template, settings.config))
         else:
             parts = (part for part, c in template.cells.items() if is_grade(c) or is_task(c))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
 from traitlets.config import Application, Config
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def read_settings(folder: Path, db_url: str | None = None) -> Settings:
 
     Raises:
         FileNotFoundError: the folder holds no ``nbgrader_config.py``.
+        ValueError: the gradebook is no address of a database.
     """
     folder = folder.absolute()
     if not (folder / f"{NAME}.py").is_file():
@@ -97,7 +99,12 @@ def _unchanged_environment() -> Iterator[None]:
 
 def _absolute(db_url: str, folder: Path) -> str:
     """Let the file of an SQLite gradebook count from the course's folder, as for nbgrader."""
-    url = make_url(db_url)
+    try:
+        url = make_url(db_url)
+    except ArgumentError as error:  # which may hold a password, so the text is not shown
+        raise ValueError(
+            "db_url names no database; write sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from error
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return db_url
     path = folder / url.database

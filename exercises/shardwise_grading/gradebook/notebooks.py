@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from shardwise_grading.records import NotebookRecord, Output
 
 NOT_GRADED = "This cell was not graded."
+# Why a notebook that ran has a problem is for the instructor: a faulty check, a suspicion.
+IN_THE_RESULTS = "the results of grading say why."
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 # What formgrader's pages would not show but obey, with the rights of whoever opens them.
 MARKUP = re.compile(r"<[a-z/!?]|&#?\w+;|script:|\\href", re.IGNORECASE)
@@ -98,10 +100,11 @@ def _unread(template: Template) -> Iterator[CellRecord]:
 
 
 def _notice(record: NotebookRecord) -> list[dict[str, Any]]:
-    """A cell that tells a human why to look."""
+    """A cell that tells a human to look, in words that nbgrader may show to the student."""
     if not record.problem:
         return []
-    text = f"**A human has to look at this notebook:** {html.escape(_text(record.problem))}"
+    why = IN_THE_RESULTS if record.cells else html.escape(_text(record.problem))
+    text = f"**A human has to look at this notebook:** {why}"
     return [{"cell_type": "markdown", "id": "problem", "metadata": {}, "source": text}]
 
 

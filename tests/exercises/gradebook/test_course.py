@@ -88,6 +88,11 @@ class TestOpen:
             Course.open(blank, url)
         assert "secret" not in str(caught.value).partition("can't")[0]
 
+    def test_names_no_password_of_a_url_that_is_none(self, blank):
+        with pytest.raises(ValueError, match="db_url names no database") as caught:
+            Course.open(blank, "postgresql:/me:secret@host")
+        assert "secret" not in str(caught.value)
+
     def test_a_relative_sqlite_file_counts_from_the_course(self, small, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         with Course.open(small.root, "sqlite:///gradebook.db") as course:
@@ -457,6 +462,8 @@ class TestDamage:
         small.course.save(replace(record, notebooks=(record.notebooks[0], half)), submission)
         marks = small.course.marks("ada", ASSIGNMENT)
         assert (marks["2-half"].score, marks["1-twice"].score) == (2, 3)
+        # nbgrader's own feedback shows the cell to the student
+        assert "1 GiB" not in small.graded("ada", "2-half").cells[0].source
         assert marks["2-half"].cells["half-hidden"].needs_manual
         assert not marks["1-twice"].cells["twice-hidden"].needs_manual
 
@@ -469,7 +476,8 @@ class TestDamage:
         assert all(
             marks[name].cells[f"{name[2:]}-hidden"].score is None for name in ("1-twice", "2-half")
         )
-        assert "the worker was lost" in small.graded("ada", "1-twice").cells[0].source
+        said = small.graded("ada", "1-twice").cells[0].source
+        assert "it was not graded; the results of grading say why" in said
 
     def test_a_hidden_cell_without_results_never_gets_points(self, small):
         hand_in(small.root, "ada")
