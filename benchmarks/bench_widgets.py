@@ -33,7 +33,7 @@ import shardwise_widgets
 from shardwise_widgets.base import ShardwiseWidget, built
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, CDPSession, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -156,18 +156,21 @@ def visit(browser: Browser, url: str, marks: dict[str, str], height: int) -> dic
     page.wait_for_timeout(REST)
     page.add_init_script(WATCH % (json.dumps(marks), len(KINDS)))
     client = context.new_cdp_session(page)
-    client.send("Performance.enable")
+    client.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time, whatever else runs
     page.goto(url)
     page.wait_for_function(DONE % len(marks), timeout=60_000)
+    busy = metrics(client)
     client.send("HeapProfiler.collectGarbage")
-    metrics = {m["name"]: m["value"] for m in client.send("Performance.getMetrics")["metrics"]}
+    heap = metrics(client)["JSHeapUsedSize"] / 1e6
     times: dict[str, float] = page.evaluate("times")
     context.close()
-    return {
-        **times,
-        "script": 1000 * metrics["ScriptDuration"],
-        "heap": metrics["JSHeapUsedSize"] / 1e6,
-    }
+    cpu = {"script": 1000 * busy["ScriptDuration"], "thread": 1000 * busy["TaskDuration"]}
+    return {**times, **cpu, "heap": heap}
+
+
+def metrics(client: CDPSession) -> dict[str, float]:
+    """What the browser has counted of the page up to now."""
+    return {m["name"]: m["value"] for m in client.send("Performance.getMetrics")["metrics"]}
 
 
 def compare(browser: Browser, home: str, height: int) -> None:
@@ -183,7 +186,10 @@ def compare(browser: Browser, home: str, height: int) -> None:
             f"all {what} after {middle[what]:.0f} ms (least {min(seen[what]):.0f})"
             for what in marks
         )
-        more = f"script {middle['script']:.0f} ms, heap {middle['heap']:.1f} MB"
+        thread = (
+            f"main thread {middle['thread']:.0f} ms of CPU, {middle['script']:.0f} of them script"
+        )
+        more = f"{thread}, heap {middle['heap']:.1f} MB"
         say(f"  {page}: {', '.join(times)}, {more}")
     for page in (OURS, SILENT):
         for what in PAGES[page]:
