@@ -30,6 +30,7 @@ OUTCOMES = {
     # The student hurts nobody but himself, and how much depends on when.
     "at most half": lambda e: (0, e.half_points),
     # What is seen in the student's process alone can be forged, so it is worth little.
+    "forged": lambda e: (0, e.forgeable),
     "half and forged": lambda e: (e.half_points, e.half_points + e.forgeable),
 }
 

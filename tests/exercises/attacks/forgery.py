@@ -148,15 +148,34 @@ ATTACKS = [
         "shape-of-a-million-dimensions", '["T", "float32", [1] * 1_000_000, [0, 4]]', "bytes(4)"
     ),
     replies(
-        "empty-tensor-of-huge-shape", '["T", "float32", [0, 1 << 40, 1 << 40], [0, 0]]', human=None
+        "empty-tensor-of-huge-shape",
+        '["T", "float32", [0, 1 << 40, 1 << 40], [0, 0]]',
+        human=None,
+        outcome="forged",
     ),
     replies("dtype-that-is-code", '["T", "__class__", [1], [0, 4]]', "bytes(4)"),
     replies("bytes-that-are-no-whole-numbers", '["T", "float32", [1], [0, 3]]', "bytes(3)"),
     replies("bytes-from-elsewhere", '["T", "float32", [1], [1 << 40, (1 << 40) + 4]]', "bytes(4)"),
     replies("bytes-backwards", '["T", "float32", [1], [4, 0]]', "bytes(4)"),
-    replies("truths-that-are-neither", '["T", "bool", [8], [0, 8]]', "b'\\xff' * 8", human=None),
-    replies("sparse-of-huge-shape", '["S", "torch.sparse_coo", "cpu", [1 << 40] * 16]', human=None),
-    replies("meta-of-huge-shape", '["S", "torch.strided", "meta", [1 << 40] * 16]', human=None),
+    replies(
+        "truths-that-are-neither",
+        '["T", "bool", [8], [0, 8]]',
+        "b'\\xff' * 8",
+        human=None,
+        outcome="forged",
+    ),
+    replies(
+        "sparse-of-huge-shape",
+        '["S", "torch.sparse_coo", "cpu", [1 << 40] * 16]',
+        human=None,
+        outcome="forged",
+    ),
+    replies(
+        "meta-of-huge-shape",
+        '["S", "torch.strided", "meta", [1 << 40] * 16]',
+        human=None,
+        outcome="forged",
+    ),
     replies("foreign-with-terminal-codes", '["?", "\\033[2J\\ud800\\u0000<script>"]', human=None),
     replies("dict-with-odd-keys", '["d", [["f", "0x1p0"], 1], [None, 2], [["l"], 3]]'),
     replies("text-of-fifteen-megabytes", '"x" * (15 << 20)', human=None),
@@ -169,6 +188,7 @@ ATTACKS = [
         "a-million-kinds",
         'send(outcome(request, error="E", kinds=["ValueError"] * 1_000_000))',
         human=None,
+        outcome={1: 0, 2: 1, 3: 0, 4: 0, 5: 0},
     ),
     answers(
         "kinds-that-are-all-expected",
@@ -184,6 +204,7 @@ ATTACKS = [
         "observation-of-ten-megabytes",
         'send(outcome(request, ["T", "float32", [1], [0, 4]], changed=["x" * (3 << 20)] * 4), bytes(4))',
         human=None,
+        outcome="forged",
         exercises=(1, 3, 4),
     ),
 ]
