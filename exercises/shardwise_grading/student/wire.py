@@ -28,6 +28,7 @@ Message = dict[str, Any]
 HEAD = struct.Struct(">II")
 LONGEST_JSON = 8 << 20  # json makes of hostile text twenty times as much
 LONGEST_BUFFERS = 16 << 20
+AT_ONCE, MOST_AT_ONCE = 1 << 13, 1 << 20  # most messages are short, and come as a whole
 
 
 class WireError(Exception):
@@ -57,6 +58,7 @@ class Channel:
     def __init__(self, end: socket.socket) -> None:
         """Take over a socket."""
         self._end = end
+        self._come = bytearray()  # and not been read
 
     def send(
         self, message: Message, buffers: bytes = b"", *, deadline: float | None = None
@@ -114,24 +116,27 @@ class Channel:
         self._end.close()
 
     def _read(self, length: int, deadline: float | None) -> bytes:
-        # Into memory of its final size: parts of one byte each would take forty times as much.
-        content = memoryview(bytearray(length))
-        done = 0
-        while done < length:
+        # Collected in one place: parts of one byte each would take forty times their size.
+        while len(self._come) < length:
             self._set_timeout(deadline)
+            wanted = length - len(self._come)
             try:
-                part = self._end.recv_into(content[done:])
+                part = self._end.recv(min(max(wanted, AT_ONCE), MOST_AT_ONCE))
             except TimeoutError:
                 raise
             except OSError as error:
                 raise ClosedError(str(error)) from error
             if not part:
                 raise ClosedError("the other end is closed")
-            done += part
-        return bytes(content)
+            self._come += part
+        content = bytes(self._come[:length])
+        del self._come[:length]
+        return content
 
     def ready(self, seconds: float) -> bool:
         """Wait until something can be received, or until a number of seconds is over."""
+        if self._come:
+            return True
         poll = select.poll()  # not select(), which knows no descriptor above 1023
         poll.register(self, select.POLLIN)
         return bool(poll.poll(1000 * max(seconds, 0.0)))
