@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -9,15 +10,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from browser.test_widgets_jupyterlab import RUN_ALL, wait_for_address
-from playwright.sync_api import Browser, Page, expect
-from student_notebook import RIGHT, write
+from playwright.sync_api import Browser, Locator, Page, expect
+from student_notebook import RIGHT, code, write
 from visiting import AXE
 
-OWN = "%load_ext shardwise_grading\n%check"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOAD = "%load_ext shardwise_grading"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +31,10 @@ def server(tmp_path_factory: pytest.TempPathFactory):
     """JupyterLab with every folder of its own; its address and the folder of the notebook."""
     home = tmp_path_factory.mktemp("a student")
     (home / "root").mkdir()
-    write(home / "root", RIGHT, table="partition = {}", own=OWN, own_last=True)
+    path = write(home / "root", RIGHT, table="partition = {}", own=LOAD)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["cells"].append(code("%check") | {"id": "last"})
+    path.write_text(json.dumps(content), encoding="utf-8")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY", "QUARTO"))}
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
     folders = {f"JUPYTER_{name}": str(home / name.removesuffix("_DIR").lower()) for name in names}
@@ -69,6 +78,14 @@ def open_notebook(browser: Browser, address: str) -> Page:
     return page
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(100):
+        if holds():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not happen within 10 s")
+
+
 def check(page: Page) -> None:
     """Run the last cell alone, as after a check that failed."""
     page.evaluate(
@@ -91,11 +108,56 @@ def test_answers_under_the_cell_in_the_words_of_the_checks(lab: Page) -> None:
     answer = lab.locator(".sw-check")
     expect(answer).to_be_visible(timeout=90_000)
     expect(answer).to_contain_text(re.compile(r"2-stage-2-memory.ipynb, saved at \d\d:\d\d:\d\d"))
-    expect(answer.locator("dt")).to_have_text(["passedstage2_bytes", "failedpartition"])
+    expect(answer.locator(".sw-name")).to_have_text(["passedstage2_bytes", "failedpartition"])
     expect(answer).to_contain_text("stage2_bytes passes the checks that you can see.")
     expect(answer).to_contain_text('weights: write "replicated" or "partitioned"')
     expect(answer).to_contain_text("1 of 2 passed.")
     expect(answer).not_to_contain_text("Save first")
+
+
+LINES = """answer => [...answer.querySelectorAll('p')].map(line => {
+  const range = document.createRange();
+  range.selectNodeContents(line);
+  const { left, right, top, bottom } = range.getBoundingClientRect();
+  return [left, right, top, bottom];
+})"""
+
+
+def is_laid_out(answer: Locator) -> bool:
+    """Whether each paragraph is under the one before it, and inside of the answer."""
+    box = answer.bounding_box()
+    lines = answer.evaluate(LINES)
+    tops_and_bottoms = [edge for line in lines for edge in line[2:]]
+    return (
+        len(lines) == 6
+        and tops_and_bottoms == sorted(tops_and_bottoms)
+        and min(line[0] for line in lines) >= box["x"] - 1
+        and max(line[1] for line in lines) <= box["x"] + box["width"] + 1
+        and len({round(line[0]) for line in lines}) <= 2  # the marks are a little to the right
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 700])
+def test_lays_no_words_over_others(lab: Page, width: int) -> None:
+    """Whatever the frontend's own styles are."""
+    answer = lab.locator(".sw-check")
+    expect(answer).to_be_visible(timeout=90_000)
+    lab.set_viewport_size({"width": width, "height": 6000})
+    try:
+        wait_until(lambda: is_laid_out(answer))
+    finally:
+        lab.set_viewport_size({"width": 1280, "height": 6000})
+
+
+def test_answers_again_without_noise(lab: Page) -> None:
+    """Loaded once, asked as often as one likes."""
+    expect(lab.locator(".sw-check")).to_be_visible(timeout=90_000)
+    before = lab.locator(".sw-check p").first.inner_text()
+    check(lab)
+    expect(lab.locator(".sw-check")).to_have_count(1)
+    last = lab.locator(".jp-CodeCell").last.locator(".jp-OutputArea-child")
+    expect(last).to_have_count(1)
+    assert before.startswith("2-stage-2-memory.ipynb")
 
 
 @pytest.mark.parametrize("theme", ["Dark", "Light"])
@@ -138,4 +200,5 @@ def test_says_when_what_ran_is_not_what_is_saved(lab: Page) -> None:
 def test_answers_in_notebook_7(browser: Browser, server: str) -> None:
     page = open_notebook(browser, server.replace("lab/tree", "notebooks"))
     expect(page.locator(".sw-check").last).to_contain_text("of 2 passed.", timeout=90_000)
+    wait_until(lambda: is_laid_out(page.locator(".sw-check").last))
     page.context.close()

@@ -20,13 +20,12 @@ DARK = (
     "--text:#e6edf3;--rule:#3a434d"
 )
 STYLE = f"""
-.sw-check {{ {LIGHT}; color: var(--text); line-height: 1.6; max-width: 72ch }}
+.sw-check {{ {LIGHT}; color: var(--text); line-height: 1.6; max-width: 72ch;
+  overflow-wrap: anywhere }}
 [data-jp-theme-light="false"] .sw-check, .vscode-dark .sw-check {{ {DARK} }}
 .sw-check p {{ margin: 4px 0 }}
-.sw-check dl {{ margin: 8px 0; border-top: 1px solid var(--rule) }}
-.sw-check dt {{ margin: 8px 0 4px }}
-.sw-check dd {{ margin: 0 0 8px; padding-bottom: 8px; border-bottom: 1px solid var(--rule);
-  overflow-wrap: anywhere }}
+.sw-check .sw-part {{ margin: 8px 0; padding: 8px 0 0; border-top: 1px solid var(--rule) }}
+.sw-check .sw-part + p {{ padding-top: 8px; border-top: 1px solid var(--rule) }}
 .sw-check .sw-mark {{ border-radius: 4px; padding: 0 8px; margin-right: 8px;
   background: var(--open); color: var(--on-open) }}
 .sw-check .sw-passed {{ background: var(--done); color: var(--on-done) }}
@@ -47,9 +46,7 @@ def as_html(verdict: Verdict, warnings: Iterable[str] = ()) -> str:
         [
             f'<style>{STYLE}</style><div class="sw-check">',
             *(f"<p>{text}</p>" for text in before),
-            "<dl>",
             *map(_part, verdict.parts),
-            "</dl>",
             *(f"<p>{text}</p>" for text in after),
             "</div>",
         ]
@@ -57,7 +54,8 @@ def as_html(verdict: Verdict, warnings: Iterable[str] = ()) -> str:
 
 
 def _part(part: Part) -> str:
+    """Paragraphs, because every notebook has its own way to lay out lists."""
     mark = ("sw-mark sw-passed", "passed") if part.passed else ("sw-mark", "failed")
     words = "<br>".join(escape(text) for text in (*part.words.splitlines(), part.hint) if text)
     name = f'<span class="{mark[0]}">{mark[1]}</span><code>{escape(part.name)}</code>'
-    return f"<dt>{name}</dt><dd>{words}</dd>"
+    return f'<div class="sw-part"><p class="sw-name">{name}</p><p>{words}</p></div>'
