@@ -125,6 +125,7 @@ def submission(text: str = "", student: str = "ada") -> SubmissionRecord:
 @dataclass
 class Handed:
     student: str
+    usable: bool = True
 
 
 @dataclass

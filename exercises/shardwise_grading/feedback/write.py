@@ -55,30 +55,28 @@ def write_feedback(
         course: an open course.
         assignment: whose feedback to write.
         students: for whom; everybody who handed in when it is not given. Who is not graded yet is
-            left out.
+            left out, and so is a folder that is no student's.
 
     Returns:
         The pages, in the order of the students' names.
 
     Raises:
         FileNotFoundError: the course has no such assignment.
-        ValueError: a student of whom there is nothing, or nobody is graded yet; or a student's
-            name can't be a folder of its own.
+        ValueError: a student has not handed in, or nobody is graded yet.
     """
     layouts = course.layouts(assignment)
     pages: list[Path] = []
     found = course.submissions(assignment, students)
     _check_students(assignment, students or (), {submission.student for submission in found})
     for submission in found:
-        record = course.record(submission.student, assignment)
+        student = submission.student
+        record = course.record(student, assignment) if submission.usable else None
         if record is None:
             continue
-        _check_names(record)
-        folder = course.feedback_folder(record.student, assignment)
-        marks = course.marks(record.student, assignment)
-        content = feedback_pages(record, marks, layouts)
+        folder = course.feedback_folder(student, assignment)
+        content = feedback_pages(record, course.marks(student, assignment), layouts)
         pages += [write_beside(folder / name, page) for name, page in content.items()]
-        _copy_release_files(course.autograded_folder(record.student, assignment), folder)
+        _copy_release_files(course.autograded_folder(student, assignment), folder)
     if not pages:
         raise ValueError(f"assignment={assignment!r} has nothing that is graded; run autograde")
     return pages
@@ -124,14 +122,6 @@ def _check_students(assignment: str, asked: Collection[str], found: Collection[s
     unknown = sorted(set(asked) - set(found))
     if unknown:
         raise ValueError(f"student={unknown[0]!r} has not handed in {assignment}; name one who has")
-
-
-def _check_names(record: SubmissionRecord) -> None:
-    """Refuse names that lead out of the folder that they name."""
-    names = [record.student, record.assignment, *(sheet.name for sheet in record.notebooks)]
-    for name in names:
-        if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise ValueError(f"{name!r} can't be a file name; rename the folder in submitted/")
 
 
 def _copy_release_files(source: Path, target: Path) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from nbgrader.utils import parse_utc
 
-from shardwise_grading.gradebook.safe_files import read_regular, show_name
+from shardwise_grading.checking.texts import line
+from shardwise_grading.gradebook.safe_files import read_regular
 from shardwise_grading.submission.read import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ LONGEST_FILE_NAME = 200  # bytes, so that an ending still fits
 MOST_ENTRIES = 1000
 MOST_LEVELS = 20  # what removes a folder calls itself for each
 MOST_SAID = 3
+LONGEST_SHOWN = 60  # characters of a file's name
 TIMESTAMP = "timestamp.txt"
 
 
@@ -134,7 +136,7 @@ class _Found:
         inside = path.relative_to(self.folder)
         notebook = path.suffix == ".ipynb"
         if fault:
-            self.problems.append(f"{show_name(str(inside))} {fault}")
+            self.problems.append(f"{line(str(inside), LONGEST_SHOWN)} {fault}")
             if notebook and path.parent == self.folder:
                 self.refused.append(path.stem)
         elif not notebook:
@@ -143,7 +145,7 @@ class _Found:
             self.files[path.stem] = path
             size = path.lstat().st_size
             if size > MAX_BYTES:
-                self.problems.append(f"{show_name(path.name)} has {size:,} bytes")
+                self.problems.append(f"{line(path.name, LONGEST_SHOWN)} has {size:,} bytes")
 
     def take_timestamp(self) -> datetime | None:
         """Read when it was handed in; a file that does not say stays behind.
@@ -215,7 +217,7 @@ def _label(student: str) -> str:
     short = len(student) <= LONGEST_NAME and len(os.fsencode(student)) <= LONGEST_FILE_NAME
     if short and student.isprintable() and student == student.strip():
         return student
-    return f"{show_name(student)} {hashlib.sha256(os.fsencode(student)).hexdigest()[:8]}"
+    return f"{line(student, LONGEST_SHOWN)} {hashlib.sha256(os.fsencode(student)).hexdigest()[:8]}"
 
 
 def _read_timestamp(path: Path) -> datetime | None:

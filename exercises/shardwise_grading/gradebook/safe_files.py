@@ -7,6 +7,8 @@ import secrets
 import stat
 from typing import TYPE_CHECKING, BinaryIO
 
+from shardwise_grading.checking.texts import line
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -25,7 +27,7 @@ def open_regular(path: Path) -> BinaryIO:
     descriptor = os.open(path, FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"path={show_name(path.name)!r} is no regular file; hand in plain files")
+        raise OSError(f"path={line(path.name)!r} is no regular file; hand in plain files")
     return os.fdopen(descriptor, "rb")
 
 
@@ -61,18 +63,3 @@ def write_beside(path: Path, content: bytes) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     return path
-
-
-def show_name(name: str, longest: int = 60) -> str:
-    r"""Write a file's name on one line, without what a terminal could take for a command.
-
-    Args:
-        name: the name, as the operating system gave it.
-        longest: how many characters at most.
-
-    Example:
-        >>> show_name("two\nlines"), show_name("a" * 9, longest=4)
-        ('two\\nlines', 'aaa…')
-    """
-    text = repr(name)[1:-1]
-    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -24,6 +24,7 @@ from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
 
+from shardwise_grading.feedback import write_feedback
 from shardwise_grading.gradebook.course import Course
 from shardwise_grading.records import NotebookRecord, Output
 
@@ -502,6 +503,16 @@ class TestDamage:
         (small.root / "submitted/ada" / ASSIGNMENT / "2-half.ipynb").unlink()
         small.grade("ada")
         assert small.standing("ada").late_penalty == 0
+
+
+def test_a_folder_that_is_no_students_keeps_nobody_from_their_feedback(small):
+    for student in ("ada", "two\nlines", "z" * 200):
+        hand_in(small.root, student)
+    for submission in small.course.submissions(ASSIGNMENT):
+        small.course.save(small.record(submission), submission)
+    pages = write_feedback(small.course, ASSIGNMENT)
+    assert {page.parent.parent.name for page in pages} == {"ada"}
+    assert len(pages) == 3
 
 
 class TestByHand:
