@@ -268,7 +268,7 @@ class TestDask:
     def test_so_does_a_scheduler_with_workers_of_several_threads(self, graded, ungraded):
         distributed = pytest.importorskip("distributed")
         with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=2, dashboard_address=None
+            n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0"
         ) as cluster:
             options = ("--backend=dask", f"--scheduler={cluster.scheduler_address}")
             assert main(arguments(ungraded, *options)) == 1

@@ -12,10 +12,12 @@ import time
 import psutil
 import pytest
 
+from shardwise_grading.class_run.cluster import dask
 from shardwise_grading.class_run.interrupts import uninterrupted
 from shardwise_grading.class_run.lock import CourseBusyError, lock
-from shardwise_grading.class_run.pool import dask, processes
+from shardwise_grading.class_run.pool import processes
 from shardwise_grading.class_run.spread import spread
+from shardwise_grading.class_run.worker import attempt, whereabouts
 
 DIE = "__import__('os').kill(__import__('os').getpid(), 9)"
 SLEEP = "__import__('time').sleep(3600)"
@@ -43,6 +45,10 @@ class TestSpread:
     def test_runs_in_other_processes_even_with_one_job(self):
         with processes(1, 60) as pool:
             assert answers(pool, {"a": PROCESS})["a"].value != os.getpid()
+
+    def test_never_runs_here_whatever_joblib_prefers(self):
+        assert "no other process" in attempt(eval, "a", "1", whereabouts()).error
+        assert attempt(eval, "a", "1", "elsewhere").value == 1
 
     def test_a_fault_of_one_unit_is_an_answer(self):
         with processes(2, 60) as pool:
@@ -102,11 +108,18 @@ class TestDask:
     @pytest.mark.long
     def test_two_workers_answer_and_a_dead_one_costs_its_unit(self):
         units = {**squares(8), "where-1": PROCESS, "dies": DIE, "last": "2", "bad": "1 / 0"}
-        with dask(2, 5.0) as pool:
+        with dask(2, 300.0) as pool:
             found = answers(pool, units)
         assert {key for key, answer in found.items() if answer.error} == {"dies", "bad"}
         assert [found[f"s{number}"].value for number in range(8)] == [n**2 for n in range(8)]
         assert found["where-1"].value != os.getpid()
+
+    @pytest.mark.long
+    def test_a_single_worker_is_another_process_too(self):
+        with dask(1, 300.0) as pool:
+            found = answers(pool, {"where": PROCESS, "dies": DIE})
+        assert found["where"].value != os.getpid()
+        assert found["dies"].error
 
     @pytest.mark.long
     def test_a_scheduler_that_is_not_there_is_named(self):

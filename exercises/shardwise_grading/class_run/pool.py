@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import joblib
 
 from shardwise_grading.class_run.interrupts import deaf_children
-from shardwise_grading.class_run.worker import Answer, attempt, end_with
+from shardwise_grading.class_run.worker import Answer, attempt, end_with, whereabouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
-
-ANSWER_SECONDS = 10.0
 
 Unit = tuple[str, Any]
 
@@ -43,7 +39,7 @@ class JoblibPool:
     """How joblib is to spread the work.
 
     Args:
-        backend: joblib's name for where to run, with that backend's own options.
+        backend: joblib's backend, with its own options.
         jobs: units of work at a time.
         patience: seconds after which a worker that says nothing counts as lost.
     """
@@ -66,7 +62,8 @@ class JoblibPool:
                 timeout=self.patience,
                 max_nbytes=None,
             )
-            calls = (joblib.delayed(attempt)(function, key, unit) for key, unit in units)
+            here = whereabouts()
+            calls = (joblib.delayed(attempt)(function, key, unit, here) for key, unit in units)
             with deaf_children():
                 started = parallel(calls)
         with warnings.catch_warnings(), closing(started):
@@ -94,43 +91,3 @@ def processes(jobs: int, patience: float) -> Iterator[Pool]:
         "initargs": (os.getpid(),),
     }
     yield JoblibPool(options, jobs, patience)
-
-
-@contextmanager
-def dask(jobs: int, patience: float, scheduler: str = "") -> Iterator[Pool]:
-    """Run work on a Dask cluster: a local one, or the one of a scheduler.
-
-    Args:
-        jobs: processes of the local cluster.
-        patience: seconds after which a worker that says nothing counts as lost.
-        scheduler: an address such as ``"tcp://10.0.0.1:8786"``; empty for a local cluster.
-
-    Raises:
-        RuntimeError: dask is not installed, or no scheduler or worker answers.
-    """
-    try:
-        distributed: Any = import_module("distributed")  # an extra
-    except ImportError as error:
-        raise RuntimeError(
-            "--backend dask needs the dask and distributed packages; "
-            "install them with: python -m pip install dask distributed"
-        ) from error
-    with ExitStack() as stack:
-        with deaf_children():
-            where: Any = scheduler or stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=jobs,
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
-            )
-            try:
-                client = distributed.Client(where, set_as_default=False, timeout=ANSWER_SECONDS)
-            except OSError as error:
-                raise RuntimeError(f"no Dask scheduler answers at {scheduler}: {error}") from error
-        stack.enter_context(client)
-        cores = sum(client.ncores().values())
-        if not cores:
-            raise RuntimeError(f"the Dask scheduler at {scheduler} has no workers; start some")
-        yield JoblibPool({"backend": "dask", "client": client}, cores, patience)

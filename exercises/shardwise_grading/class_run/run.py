@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from shardwise_grading import sandbox
 from shardwise_grading.checking.limits import GradingLimits
 from shardwise_grading.checking.work import Checks, Work
+from shardwise_grading.class_run.cluster import dask
 from shardwise_grading.class_run.files import write_results
 from shardwise_grading.class_run.interrupts import uninterrupted
 from shardwise_grading.class_run.lock import lock
 from shardwise_grading.class_run.placement import require_unreadable
-from shardwise_grading.class_run.pool import dask, processes
+from shardwise_grading.class_run.pool import processes
 from shardwise_grading.class_run.rows import Row, make_row
 from shardwise_grading.class_run.spread import spread
 from shardwise_grading.class_run.worker import find_protection, grade

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -57,10 +58,24 @@ def end_with(main: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def attempt(function: Callable[[T], R], key: str, argument: T) -> Answer[R]:
-    """Call a function, and turn an error into an answer."""
+def whereabouts() -> str:
+    """Name this process among those of all machines."""
+    return f"{socket.gethostname()} {os.getpid()}"
+
+
+def attempt(function: Callable[[T], R], key: str, argument: T, main: str) -> Answer[R]:
+    """Call a function, and turn an error into an answer.
+
+    Args:
+        function: what to call.
+        key: the name of this unit of work.
+        argument: what to call it with.
+        main: the `whereabouts` of the process that no unit may run in, whatever joblib prefers.
+    """
     with _one_at_a_time:
         try:
+            if whereabouts() == main:
+                raise RuntimeError("there is no other process to grade it in")  # noqa: TRY301
             return Answer(key, function(argument))
         except Exception as error:  # noqa: BLE001  (one unit's fault is no other's)
             return Answer(key, None, f"{type(error).__name__}: {error}")
