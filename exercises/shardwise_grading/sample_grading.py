@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from shardwise_grading.class_run.plan import Plan
 from shardwise_grading.class_run.pool import most_jobs
 from shardwise_grading.class_run.progress import progress
-from shardwise_grading.class_run.run import Plan, grade_class
+from shardwise_grading.class_run.run import grade_class
 from shardwise_grading.course import nbgrader, read_rows
 from shardwise_grading.feedback import write_feedback
 from shardwise_grading.gradebook.course import Course

@@ -142,7 +142,7 @@ class TestEnds:
             (None, ["--course=no-such-course"], "nbgrader_config.py"),
             (None, ["--student=nobody"], "--student nobody has not handed in"),
             (None, ["--scheduler=tcp://127.0.0.1:9"], "add --backend dask"),
-            (None, ["--db=nonsense"], "the gradebook can't be used"),
+            (None, ["--db=nonsense"], "names no database"),
             ("submitted", [], "nobody has handed in distributed-training"),
             ("source", [], "distributed-training"),
         ],
@@ -288,9 +288,9 @@ def test_workers_import_neither_gradebook_nor_rich(course):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["no-such-assignment"], "nothing of no-such-assignment is graded"),
-        ([ASSIGNMENT, "--student=nobody"], "--student nobody has not handed in"),
-        ([ASSIGNMENT, "--db=nonsense"], "the gradebook can't be used"),
+        (["no-such-assignment"], "assignment='no-such-assignment'"),
+        ([ASSIGNMENT, "--student=nobody"], "student='nobody' has not handed in"),
+        ([ASSIGNMENT, "--db=nonsense"], "names no database"),
     ],
 )
 def test_feedback_of_nobody_is_2_and_says_why(course, options, words, capsys):

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from shardwise_grading import sandbox
-from shardwise_grading.checking.limits import GradingLimits
 from shardwise_grading.checking.work import Checks, Work
 from shardwise_grading.class_run.cluster import dask
 from shardwise_grading.class_run.files import write_results
 from shardwise_grading.class_run.interrupts import uninterrupted
 from shardwise_grading.class_run.lock import lock
 from shardwise_grading.class_run.placement import require_unreadable
+from shardwise_grading.class_run.plan import ClassResults, Plan, count, unchanged
 from shardwise_grading.class_run.pool import processes
 from shardwise_grading.class_run.rows import Row, make_row
 from shardwise_grading.class_run.spread import spread
 from shardwise_grading.class_run.worker import find_protection, grade
 from shardwise_grading.gradebook.course import Course
 from shardwise_grading.records import SubmissionRecord
+from shardwise_grading.submission import missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -32,58 +33,6 @@ if TYPE_CHECKING:
     from shardwise_grading.gradebook.folders import Submission
 
 SLACK_SECONDS = 60.0  # on top of all its notebooks' time, before a worker counts as lost
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to grade, where and how.
-
-    Args:
-        assignment: the folder in ``source/``.
-        students: whose work; everybody's when empty.
-        jobs: submissions at a time on this machine.
-        backend: ``"loky"`` for processes of this machine, ``"dask"`` for a cluster.
-        scheduler: the cluster's address; empty for a local one.
-        force: whether what is unchanged is graded again.
-        db_url: the gradebook, in place of the one that the course names.
-        limits: what each notebook may take.
-        sandbox: whether students' code must be kept in.
-    """
-
-    assignment: str
-    students: tuple[str, ...] = ()
-    jobs: int = 1
-    backend: str = "loky"
-    scheduler: str = ""
-    force: bool = False
-    db_url: str | None = None
-    limits: GradingLimits = field(default_factory=GradingLimits)
-    sandbox: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ClassResults:
-    """What came of a class.
-
-    Args:
-        rows: one for each student that the plan names, in the order of their names.
-        graded: how many were graded now.
-        unchanged: how many had nothing to grade.
-        protection: what kept the students' code in; empty when none was run.
-        folder: where results.json and results.csv are, with everybody's.
-    """
-
-    rows: tuple[Row, ...]
-    graded: int
-    unchanged: int
-    protection: str
-    folder: Path
-
-    @property
-    def sentence(self) -> str:
-        """How many were graded, and where their results are."""
-        done = f"{_count(self.graded)} graded{_unchanged(self.unchanged)}"
-        return f"{done}; results.json and results.csv are in {self.folder}"
 
 
 def grade_class(
@@ -119,21 +68,13 @@ def grade_class(
         chosen = _chosen(handed_in, plan)
         waiting = [s for s in chosen if plan.force or not _settled(course, s)]
         results = folder / "results" / plan.assignment
-        say(f"{_count(len(waiting))} to grade{_unchanged(len(chosen) - len(waiting))}")
+        say(f"{count(len(waiting))} to grade{unchanged(len(chosen) - len(waiting))}")
         protection = _grade(course, waiting, plan, say, report) if waiting else ""
         rows = [row for s in handed_in if (row := _row(course, s))]
         write_results(results, plan.assignment, rows)
     names = {submission.student for submission in chosen}
     shown = tuple(row for row in rows if row.student in names)
     return ClassResults(shown, len(waiting), len(chosen) - len(waiting), protection, results)
-
-
-def _count(number: int) -> str:
-    return f"{number} submission{'' if number == 1 else 's'}"
-
-
-def _unchanged(number: int) -> str:
-    return f", {number} unchanged" if number else ""
 
 
 def _chosen(handed_in: list[Submission], plan: Plan) -> list[Submission]:
@@ -218,11 +159,19 @@ def _units(
                 course.contents(submission),
                 checks,
                 protection,
-                dict.fromkeys(submission.refused, "the file can't be read"),
+                _unread(submission, layouts),
                 plan.limits,
                 course.beside(submission),
             ),
         )
+
+
+def _unread(submission: Submission, layouts: Collection[str]) -> dict[str, str]:
+    """Say why notebooks can't be read, by name."""
+    others = sorted(set(submission.files) - set(layouts))
+    absent = [name for name in layouts if name not in submission.files]
+    reasons = {name: missing(name, others) for name in absent}
+    return reasons | dict.fromkeys(submission.refused, "the file can't be read")
 
 
 def _failure(submission: Submission, protection: str, error: str) -> SubmissionRecord:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from shardwise_grading.checking.limits import GradingLimits
-    from shardwise_grading.class_run.run import ClassResults, Plan
+    from shardwise_grading.class_run.plan import ClassResults, Plan
 
 DESCRIPTION = """\
 Grade what students handed in for an assignment, as 'nbgrader autograde' does: the same folders,
@@ -119,8 +119,8 @@ def make_plan(options: argparse.Namespace) -> Plan:
     Raises:
         ValueError: they contradict each other.
     """
+    from shardwise_grading.class_run.plan import Plan  # noqa: PLC0415
     from shardwise_grading.class_run.pool import most_jobs  # noqa: PLC0415
-    from shardwise_grading.class_run.run import Plan  # noqa: PLC0415
 
     if options.scheduler and options.backend != "dask":
         raise ValueError("--scheduler is for a Dask cluster; add --backend dask")
