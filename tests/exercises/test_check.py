@@ -171,6 +171,10 @@ class TestWords:
                 "def stage2_bytes(psi, n):\n    return input('?')",
                 "graded notebook can't use input()",
             ),
+            (
+                "def stage2_bytes(psi, n):\n    exit()",
+                "stage2_bytes SystemExit: exit() ends a notebook, and return ends a function",
+            ),
             ("import sys\nsys.exit('enough')", "stops: SystemExit: enough"),
             ("assert 1 == 2", "stops: this does not hold: assert 1 == 2"),
             ("print('x' * 10**7)\n" + RIGHT, PASSES),

@@ -13,6 +13,7 @@ PLACE = re.compile(r"Cell In\[\d+\], line (\d+)(?:, in (\w+))?")
 ARROW = re.compile(r"^-+> \d+ +(.*)$", re.MULTILINE)
 SYNTAX_PLACE = re.compile(r" \((?:[^()]*, )?line (\d+)\)$")
 LATE = "did not return within "  # how `time_limit` says it
+EXIT = "exit() ends a notebook, and return ends a function"
 MISSING = re.compile(r"name '(\w+)' is not defined")
 
 
@@ -37,7 +38,8 @@ def failure(outputs: tuple[Output, ...], whose: str = "") -> str:
         return error.value or f"this does not hold: {_line(error.text)}"
     if error.name in ("SyntaxError", "IndentationError", "TabError"):
         return f"{error.name}: {SYNTAX_PLACE.sub(_line_alone, error.value)}"
-    said = f"{error.name}: {error.value}" if error.value else error.name
+    value = error.value or (EXIT if error.name == "SystemExit" else "")
+    said = f"{error.name}: {value}" if value else error.name
     return f"{said}{_place(error.text, whose)}"
 
 
