@@ -21,11 +21,12 @@ ATTACKS = [
     Attack(
         "torch-dtypes-exchanged",
         before="import torch\ntorch.float64 = torch.float32 = torch.bfloat16\ntorch.set_default_dtype(torch.float16)",
+        outcome="at most half",
     ),
     Attack(
         "default-device-meta",
         before="import torch\ntorch.set_default_device('meta')",
-        outcome="half",
+        outcome="at most half",
         human=None,
     ),
     Attack(
@@ -85,7 +86,7 @@ ATTACKS = [
     Attack(
         "builtins-of-the-cell-replaced",
         before="__builtins__ = {'ValueError': Exception}",
-        outcome="nothing",
+        outcome={1: 0, 2: 7, 3: 0, 4: 0, 5: 0},
     ),
     Attack(
         "import-replaced",
