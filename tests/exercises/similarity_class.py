@@ -255,3 +255,52 @@ def released():
 
 def a_class(size):
     return {f"student-{number:04}": solutions(number) for number in range(size)}
+
+
+# What most would write who only want it to pass: short, with the names that suggest themselves.
+OBVIOUS = {
+    "1-all-reduce-mean": """
+        from shardwise.distributed import ring_all_reduce
+
+        def all_reduce_mean(tensors):
+            n = len(tensors)
+            return [total / n for total in ring_all_reduce(tensors)]
+        """,
+    "2-stage-2-memory": """
+        def stage2_bytes(psi, n):
+            return 2 * psi + 14 * psi / n
+        """,
+    "3-gradient-accumulation": """
+        def accumulate(W, xs, ys):
+            W = W.detach().clone().requires_grad_(True)
+            total = sum(y.numel() for y in ys)
+            for x, y in zip(xs, ys):
+                loss = ((x @ W.T - y) ** 2).sum() / total
+                loss.backward()
+            return W.grad
+        """,
+    "4-row-parallel": """
+        def my_row_parallel(y, b, n):
+            shards = row_parallel_shards(b, n)
+            parts = y.chunk(n, dim=-1)
+            partials = [part @ shard for part, shard in zip(parts, shards)]
+            return ring_all_reduce(partials)[0]
+        """,
+    "5-microbatches": """
+        def min_microbatches(p, target):
+            return max(1, math.ceil((p - 1) * (1 - target) / target))
+        """,
+}
+
+
+def obvious():
+    return {name: Work(textwrap.dedent(code)) for name, code in OBVIOUS.items()}
+
+
+def with_group(size, members, way, exercises=tuple(EXERCISES)):
+    """A class in which so many hold the work of one of them, each changed in the same way."""
+    works = a_class(size)
+    names = list(works)[:members]
+    source = works[names[0]]
+    copies = {name: copy_of(source, way, name, exercises) for name in names[1:]}
+    return works | copies, set(names)

@@ -88,14 +88,6 @@ def test_the_known_right_solutions_of_one_form_are_no_evidence_between_many():
     assert found(works) == set()
 
 
-def test_a_ring_of_four_is_found_whole():
-    works = a_class(60)
-    ring = ["student-0007", *(f"ring-{number}" for number in range(3))]
-    works |= {name: copy_of(works["student-0007"], "renamed", name) for name in ring[1:]}
-    pairs = found(works)
-    assert {frozenset(p) for p in pairs} >= {frozenset((a, b)) for a in ring for b in ring if a < b}
-
-
 def test_two_who_share_an_odd_comment_and_odd_names_are_found_in_a_tiny_class():
     code = (
         "def f(x):\n    # devide the sumed up thing by how menny\n    sumed = x\n    return sumed\n"

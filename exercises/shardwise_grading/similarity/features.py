@@ -13,12 +13,12 @@ import hashlib
 import keyword
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from shardwise_grading.similarity.statements import Statement, Token, statements, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 Kind = Literal["shape", "name", "comment", "message", "spacing"]
 
@@ -37,6 +37,9 @@ class Feature:
 
     kind: Kind
     value: str
+
+
+Features: TypeAlias = "Mapping[Feature, tuple[int, ...]]"  # of a notebook, and the lines of each
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,18 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
-from shardwise_grading.similarity.evidence import at_least, expected, numbers_of
+from shardwise_grading.similarity.evidence import KINDS, at_least, expected, numbers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from shardwise_grading.similarity.features import Feature
-
-    Features = Mapping[Feature, tuple[int, ...]]
+    from shardwise_grading.similarity.features import Feature, Features
 
 FEWEST = 3  # members; two are a pair
-SAME_CHOICES = 0.5  # of what the one with less of it has
-SAME_FORM = 0.75
-FORM = 0.25  # bits for each run of tokens: who solves it so, by whatever name, has most of them
+SAME = 0.5  # of what the one with less of a kind has, so that what was added hides nothing
+LEAST = 20.0  # bits that a group shares, in however small a class
+# Bits for what comes with the obvious solution: a run of its tokens, the name of what it computes.
+OBVIOUS = {"shape": 0.25, "name": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def gather(works: Mapping[str, Mapping[int, Features]], threshold: float) -> lis
     for work in works.values():
         for number, found in work.items():
             worth[number] = worth.get(number, 0.0) + _bits(found)
-    heads = _Heads(works, threshold)
+    heads = _Heads(works, max(threshold, LEAST))
     members: dict[int, dict[int, dict[str, float]]] = {}
     for number in sorted(worth, key=lambda number: (-worth[number], number)):
         head, same = heads.nearest(number)
@@ -72,17 +71,16 @@ class _Heads:
     def __init__(self, works: Mapping[str, Mapping[int, Features]], threshold: float) -> None:
         self._works = works
         self._threshold = threshold
-        self._holders: dict[str, dict[Feature, int]] = {notebook: {} for notebook in works}
+        self._holders: dict[tuple[str, Feature], int] = {}
 
     def add(self, number: int) -> None:
-        for notebook, work in self._works.items():
-            holders = self._holders[notebook]
-            for feature in _choices(work.get(number, ())):
-                holders[feature] = holders.get(feature, 0) | 1 << number
+        for key in self._free(number):
+            self._holders[key] = self._holders.get(key, 0) | 1 << number
 
     def nearest(self, number: int) -> tuple[int, dict[str, float]]:
         """Who shares most with a student, and in which notebooks; none below the threshold."""
-        nearest, most = (-1, {}), 0.0
+        nearest: tuple[int, dict[str, float]] = (-1, {})
+        most = 0.0
         for head in numbers_of(self._candidates(number)):
             shared = {name: _same(work, number, head) for name, work in self._works.items()}
             bits = sum(shared.values())
@@ -91,16 +89,21 @@ class _Heads:
         return nearest
 
     def _candidates(self, number: int) -> int:
-        """Who could reach the threshold: in one notebook at least, that takes its even share."""
-        near = 0
+        """Who has so many of the same words that the threshold is reached if all else is alike."""
+        free = list(self._free(number))
+        everything = sum(len(work.get(number, ())) for work in self._works.values())
+        missing = self._threshold - OBVIOUS["shape"] * (everything - len(free))
+        halves = (
+            self._holders.get((name, one), 0)
+            for name, one in free
+            for _ in range(ceil(2 * _bits([one])))
+        )
+        return at_least(max(1, int(2 * missing)), halves)
+
+    def _free(self, number: int) -> Iterator[tuple[str, Feature]]:
         for notebook, work in self._works.items():
-            found = work.get(number, {})
-            if _bits(found) >= self._threshold / len(self._works):
-                choices = _choices(found)
-                holders = self._holders[notebook]
-                enough = max(1, ceil(SAME_CHOICES * len(choices)))
-                near |= at_least(enough, (holders.get(one, 0) for one in choices))
-        return near
+            for feature in _choices(work.get(number, ())):
+                yield notebook, feature
 
 
 def _choices(found: Iterable[Feature]) -> list[Feature]:
@@ -109,16 +112,17 @@ def _choices(found: Iterable[Feature]) -> list[Feature]:
 
 def _bits(found: Iterable[Feature]) -> float:
     """What a text says in any class."""
-    return sum(FORM if one.kind == "shape" else -log2(expected(one)) for one in found)
+    return sum(OBVIOUS.get(one.kind) or -log2(expected(one)) for one in found)
 
 
 def _same(work: Mapping[int, Features], first: int, second: int) -> float:
     """Bits that two share in a notebook; none when it is not the same."""
     mine, theirs = work.get(first, {}), work.get(second, {})
     shared = mine.keys() & theirs.keys()
-    free = _choices(shared)
-    enough = SAME_CHOICES * min(len(_choices(mine)), len(_choices(theirs)))
-    form = SAME_FORM * min(len(mine) - len(_choices(mine)), len(theirs) - len(_choices(theirs)))
-    if not free or len(free) < enough or len(shared) - len(free) < form:
-        return 0.0
-    return _bits(shared)
+    agree = {}
+    for kind in KINDS:
+        same = [one for one in shared if one.kind == kind]
+        fewer = min(sum(one.kind == kind for one in found) for found in (mine, theirs))
+        if same and len(same) >= SAME * fewer:
+            agree[kind] = _bits(same)
+    return sum(agree.values()) if "shape" in agree and len(agree) > 1 else 0.0

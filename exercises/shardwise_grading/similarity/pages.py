@@ -1,4 +1,4 @@
-"""The similarity report as pages: a list of pairs, and for each pair both works side by side."""
+"""The similarity report as pages: a list, and a page for each group and for each pair."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from shardwise_grading.feedback.page import render
 from shardwise_grading.gradebook.safe_files import write_beside
 from shardwise_grading.similarity.features import MOST_CHARACTERS, Work
 from shardwise_grading.similarity.report import to_json
-from shardwise_grading.similarity.words import MEANING, describe
+from shardwise_grading.similarity.words import (
+    MEANING,
+    MOST_NAMES,
+    called,
+    compared,
+    describe,
+    describe_shared,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from shardwise_grading.similarity.evidence import Evidence
     from shardwise_grading.similarity.pairs import Pair, Similarities
+    from shardwise_grading.similarity.shared import Group
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORTH_A_MARK = 1.0  # bits from which evidence marks its lines
@@ -41,7 +49,7 @@ class Both:
 
 
 def write_pages(report: Similarities, folder: Path) -> list[Path]:
-    """Write the list of pairs, a page for each, and the same for machines.
+    """Write the list of groups and pairs, a page for each, and the same for machines.
 
     Pages of an earlier report are removed.
 
@@ -50,26 +58,59 @@ def write_pages(report: Similarities, folder: Path) -> list[Path]:
         folder: where they go; it should hold nothing else.
 
     Returns:
-        ``index.html``, ``pair-001.html`` and so on, and ``similar.json``.
+        ``index.html``, ``group-001.html`` and ``pair-001.html`` and so on, and ``similar.json``.
     """
-    names = [f"pair-{number:03}.html" for number in range(1, len(report.pairs) + 1)]
-    for old in folder.glob("pair-*.html"):
-        if old.name not in names:
+    groups = {f"group-{n:03}.html": one for n, one in enumerate(report.groups, 1)}
+    pairs = {f"pair-{n:03}.html": one for n, one in enumerate(report.pairs, 1)}
+    for old in (*folder.glob("group-*.html"), *folder.glob("pair-*.html")):
+        if old.name not in groups | pairs:
             old.unlink()
-    rows = [
-        (name, pair, _said(pair, report)) for name, pair in zip(names, report.pairs, strict=True)
-    ]
-    values = {"report": report, "rows": rows, "meaning": MEANING}
-    pages = [write_beside(folder / "index.html", render("pairs.html.j2", values, TEMPLATES))]
-    for name, pair in zip(names, report.pairs, strict=True):
+    pages = [write_beside(folder / "index.html", _index(report, groups, pairs))]
+    for number, (name, group) in enumerate(groups.items(), 1):
+        values = {"report": report, "group": group, "number": number}
+        values["notebooks"] = list(_shown(report, group))
+        pages.append(write_beside(folder / name, render("group.html.j2", values, TEMPLATES)))
+    for name, pair in pairs.items():
         values = {"report": report, "pair": pair, "notebooks": list(_notebooks(report, pair))}
         pages.append(write_beside(folder / name, render("pair.html.j2", values, TEMPLATES)))
     machine = json.dumps(to_json(report), indent=1).encode()
     return [*pages, write_beside(folder / "similar.json", machine + b"\n")]
 
 
-def _said(pair: Pair, report: Similarities) -> list[str]:
-    return [f"{one.notebook}: {describe(one, report.students)}" for one in pair.evidence[:3]]
+def _index(report: Similarities, groups: Mapping[str, Group], pairs: Mapping[str, Pair]) -> bytes:
+    rows = [
+        (name, f"{len(one.students)} submissions: {_some(one)}", one.bits, _said(one, report))
+        for name, one in groups.items()
+    ]
+    rows += [
+        (
+            name,
+            f"{called(report, one.first)} and {called(report, one.second)}",
+            one.bits,
+            [f"{e.notebook}: {describe(e, report.authors)}" for e in one.evidence[:3]],
+        )
+        for name, one in pairs.items()
+    ]
+    values = {"report": report, "rows": rows, "meaning": MEANING, "compared": compared(report)}
+    return render("pairs.html.j2", values, TEMPLATES)
+
+
+def _some(group: Group) -> str:
+    more = len(group.students) - MOST_NAMES
+    return ", ".join(group.students[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _said(group: Group, report: Similarities) -> list[str]:
+    return [f"{e.notebook}: {describe_shared(e, report.students)}" for e in group.shared[:3]]
+
+
+def _shown(report: Similarities, group: Group) -> Iterable[tuple[object, ...]]:
+    """What a group has in common, notebook by notebook, with the code of the first."""
+    for one in group.shared:
+        student = one.students[0]
+        _, lines, _ = _side(student, report.works[student][one.notebook], set(one.lines))
+        counted = list(zip(one.students[1:], one.held, strict=True))
+        yield one, describe_shared(one, report.students), counted, lines
 
 
 def _notebooks(report: Similarities, pair: Pair) -> Iterable[Both]:
@@ -83,7 +124,7 @@ def _notebooks(report: Similarities, pair: Pair) -> Iterable[Both]:
             _side(student, report.works[student][name], {n for e in marked for n in e.lines[side]})
             for side, student in enumerate((pair.first, pair.second))
         )
-        said = tuple(f"{describe(e, report.students)}: {e.bits:.0f} bits" for e in shared)
+        said = tuple(f"{describe(e, report.authors)}: {e.bits:.0f} bits" for e in shared)
         yield Both(name, said, sides)
 
 

@@ -1,4 +1,4 @@
-"""Which pairs of a class have more in common than the rest of it."""
+"""Which of a class hold the same text, and which pairs have more in common than the rest of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from shardwise_grading.similarity.evidence import Cohort, Evidence, numbers_of
-from shardwise_grading.similarity.features import Given, Work, features, given
+from shardwise_grading.similarity.features import Features, Given, Work, features, given
+from shardwise_grading.similarity.groups import Gathered, gather
+from shardwise_grading.similarity.shared import Group, describe_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,21 +41,30 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """All suspicious pairs of an assignment.
+    """All suspicious groups and pairs of an assignment.
 
     Args:
         assignment: which.
-        students: how many handed in something of their own.
+        students: how many were compared.
+        left_out: the others who handed in, and why each was not compared.
         threshold: bits that a pair must reach to be listed; it grows with the class.
-        pairs: the strongest first.
+        groups: three or more who hold the same text, the largest first.
+        pairs: the strongest first; a group counts as one author, who is named first in it.
         works: by student and notebook, for the pages.
     """
 
     assignment: str
     students: int
+    left_out: Mapping[str, str]
     threshold: float
+    groups: tuple[Group, ...]
     pairs: tuple[Pair, ...]
     works: Mapping[str, Mapping[str, Work]] = field(repr=False)
+
+    @property
+    def authors(self) -> int:
+        """How many were compared, where a group counts once."""
+        return self.students - sum(len(group.students) - 1 for group in self.groups)
 
 
 def compare(
@@ -61,7 +72,7 @@ def compare(
     works: Mapping[str, Mapping[str, Work]],
     released: Mapping[str, Work],
 ) -> Similarities:
-    """Find the pairs of a class that have more in common than the rest of it.
+    """Find the groups that hold the same text, and the pairs alike as the rest of a class isn't.
 
     Args:
         assignment: what they were asked to do.
@@ -69,29 +80,62 @@ def compare(
         released: by notebook, what everybody was given.
 
     Returns:
-        The pairs at or above the threshold, in an order that does not depend on that of `works`.
+        Those at or above the threshold, in an order that does not depend on that of `works`.
     """
     names = sorted(works)
     known = {notebook: given(work) for notebook, work in released.items()}
-    cohorts = [
-        Cohort(
-            notebook,
-            {
-                number: features(works[name][notebook], known.get(notebook, Given()))
-                for number, name in enumerate(names)
-                if notebook in works[name]
-            },
-        )
+    found: dict[str, dict[int, Features]] = {
+        notebook: {
+            number: features(works[name][notebook], known.get(notebook, Given()))
+            for number, name in enumerate(names)
+            if notebook in works[name]
+        }
         for notebook in sorted({notebook for work in works.values() for notebook in work})
-    ]
-    students = len({number for one in cohorts for number in one.works})
-    threshold = 2 * log2(max(students, 2)) + MARGIN
-    pairs = (_pair(names, cohorts, pair) for pair in _candidates(cohorts, threshold))
-    listed = sorted(
-        (pair for pair in pairs if pair.bits >= threshold),
-        key=lambda pair: (-pair.bits, pair.first, pair.second),
+    }
+    compared = {number for work in found.values() for number, one in work.items() if one}
+    threshold = 2 * log2(max(len(compared), 2)) + MARGIN
+    gathered = gather(found, threshold)
+    groups = [describe_group(one, names, found, works, released) for one in gathered]
+    return Similarities(
+        assignment,
+        len(compared),
+        {name: _reason(works[name]) for n, name in enumerate(names) if n not in compared},
+        threshold,
+        tuple(sorted(groups, key=lambda one: (-len(one.students), -one.bits, one.students))),
+        _pairs(names, found, gathered, threshold),
+        works,
     )
-    return Similarities(assignment, students, threshold, tuple(listed), works)
+
+
+def _reason(work: Mapping[str, Work]) -> str:
+    return "nothing was written beyond the release" if work else "no notebook can be read"
+
+
+def _pairs(
+    names: Sequence[str],
+    found: Mapping[str, Mapping[int, Features]],
+    groups: Sequence[Gathered],
+    threshold: float,
+) -> tuple[Pair, ...]:
+    """The pairs, where what a group shares counts as one author's: its copies make it no habit."""
+    copies = {
+        (notebook, number)
+        for group in groups
+        for number, same in group.members.items()
+        for notebook in same
+    }
+    group_of = {n: one.head for one in groups for n in (one.head, *one.members)}
+    cohorts = [
+        Cohort(notebook, {n: one for n, one in work.items() if (notebook, n) not in copies})
+        for notebook, work in found.items()
+    ]
+    pairs = (
+        _pair(names, cohorts, (first, second))
+        for first, second in _candidates(cohorts, threshold)
+        if group_of.get(first, first) != group_of.get(second, second)
+    )
+    listed = (pair for pair in pairs if pair.bits >= threshold)
+    return tuple(sorted(listed, key=lambda pair: (-pair.bits, pair.first, pair.second)))
 
 
 def _candidates(cohorts: Iterable[Cohort], threshold: float) -> Iterable[tuple[int, int]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from shardwise_grading.gradebook.folders import Submission
     from shardwise_grading.records import Step
+    from shardwise_grading.similarity.shared import Group
     from shardwise_grading.submission import Layout
 
 MOST_VALUES = 20  # of one kind, in the machine-readable report
@@ -32,16 +33,16 @@ class HandedIn(Protocol):
 
 
 def similar(course: HandedIn, assignment: str) -> Similarities:
-    """Find the pairs of submissions that have more in common than the rest of their class.
+    """Find the groups that hold the same text, and the pairs alike as the rest of a class isn't.
 
-    Nothing of a submission is run or compiled; one that can't be read is left out.
+    Nothing of a submission is run or compiled; one that can't be read is left out, and named.
 
     Args:
         course: an open course.
         assignment: whose submissions to compare.
 
     Returns:
-        The pairs, the most suspicious first: evidence for a human to judge.
+        Both, the most suspicious first: evidence for a human to judge.
     """
     layouts = course.layouts(assignment)
     works = {
@@ -56,9 +57,26 @@ def to_json(report: Similarities) -> dict[str, Any]:
     return {
         "assignment": report.assignment,
         "students": report.students,
+        "left_out": dict(report.left_out),
         "threshold_bits": round(report.threshold, 1),
+        "groups": [_group(group) for group in report.groups],
         "pairs": [_pair(pair) for pair in report.pairs],
     }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    shared = [
+        {
+            "notebook": one.notebook,
+            "bits": round(one.bits, 1),
+            "students": list(one.students),
+            "lines": len(one.lines),
+            "lines_letter_for_letter": dict(zip(one.students[1:], one.held, strict=True)),
+            "values": list(one.values[:MOST_VALUES]),
+        }
+        for one in group.shared
+    ]
+    return {"students": list(group.students), "bits": group.bits, "shared": shared}
 
 
 def _pair(pair: Pair) -> dict[str, Any]:

@@ -4,40 +4,63 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.console import Group as Together
 from rich.table import Table
 from rich.text import Text
 
 from shardwise_grading.feedback.plain import plain
-from shardwise_grading.similarity.words import MEANING, describe
+from shardwise_grading.similarity.words import (
+    MEANING,
+    MOST_NAMES,
+    called,
+    compared,
+    describe,
+    describe_shared,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from shardwise_grading.similarity.pairs import Similarities
 
 MOST_EVIDENCE = 3
 
 
-def table(report: Similarities) -> Table:
-    """Draw one row for each pair, with its strongest evidence.
+def table(report: Similarities) -> Together:
+    """Draw one row for each group and each pair, with its strongest evidence.
 
     Args:
         report: what `similar` found.
     """
-    drawn = Table(
-        title=f"{plain(report.assignment)}: pairs to look at among {report.students} submissions",
-        caption=f"Pairs are listed from {report.threshold:.0f} bits. {MEANING}",
-        caption_justify="left",
-    )
-    drawn.add_column("pair", overflow="fold")
-    drawn.add_column("bits", justify="right", no_wrap=True)
-    drawn.add_column("strongest evidence", overflow="fold", ratio=1)
+    drawn = _empty()
+    for number, group in enumerate(report.groups, 1):
+        more = len(group.students) - MOST_NAMES
+        names = [*group.students[:MOST_NAMES], *([f"and {more} more"] if more > 0 else [])]
+        said = (
+            f"{one.notebook}: {describe_shared(one, report.students)}"
+            for one in group.shared[:MOST_EVIDENCE]
+        )
+        _add(drawn, [f"group {number}:", *names], group.bits, said)
     for pair in report.pairs:
-        strongest = (
-            f"{one.notebook}: {describe(one, report.students)}"
+        said = (
+            f"{one.notebook}: {describe(one, report.authors)}"
             for one in pair.evidence[:MOST_EVIDENCE]
         )
-        drawn.add_row(
-            Text(plain(f"{pair.first}\n{pair.second}")),
-            f"{pair.bits:.0f}",
-            Text("\n".join(strongest)),
-        )
+        _add(drawn, [called(report, pair.first), called(report, pair.second)], pair.bits, said)
+    first = Text(f"{plain(report.assignment)}: {' '.join(compared(report))}")
+    if not drawn.row_count:
+        return Together(first, Text("No pair and no group stands out."))
+    line = f"Listed from {report.threshold:.0f} bits."
+    return Together(first, drawn, Text(f"{line} {MEANING}"))
+
+
+def _empty() -> Table:
+    drawn = Table(show_lines=True)
+    drawn.add_column("who", overflow="fold")
+    drawn.add_column("bits", justify="right", no_wrap=True)
+    drawn.add_column("strongest evidence", overflow="fold", ratio=1)
     return drawn
+
+
+def _add(drawn: Table, names: Iterable[str], bits: float, said: Iterable[str]) -> None:
+    drawn.add_row(Text(plain("\n".join(names))), f"{bits:.0f}", Text("\n".join(said)))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from shardwise_grading.feedback.plain import cut, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shardwise_grading.similarity.evidence import Evidence
+    from shardwise_grading.similarity.pairs import Similarities
+    from shardwise_grading.similarity.shared import Shared
 
 MOST_VALUES = 3
 LONGEST_VALUE = 60
+MOST_NAMES = 12
 MEANING = (
     "One bit halves the odds that two who worked alone have that in common. In a large class a few "
     "who never met reach the line by some bits, and two who used the same source look alike too. "
@@ -40,12 +46,60 @@ def describe(evidence: Evidence, students: int) -> str:
         "9 of 9 pieces of the code's form, which 10 % of the others have"
     """
     what = f"{evidence.shared} of {evidence.of} {PLURAL[evidence.kind]}"
-    if evidence.values:
-        named = [_short(value) for value in evidence.values[:MOST_VALUES]]
-        what += f" ({'; '.join(named)}{'; …' if len(evidence.values) > len(named) else ''})"
+    what += _quoted(evidence.values)
     share = round(100 * evidence.others / max(1, students - 2))
     few = "nobody else has" if not evidence.others else f"{max(1, share)} % of the others have"
     return f"{what}, which {few}"
+
+
+def describe_shared(shared: Shared, students: int) -> str:
+    """Say what a group has in common in one notebook.
+
+    Args:
+        shared: what it is.
+        students: the size of the class.
+
+    Example:
+        >>> from shardwise_grading.similarity.shared import Shared
+        >>> three = ("ada", "bob", "cy")
+        >>> describe_shared(Shared("n", 9.0, three, (2, 3, 5), (3, 3), ("the avrage",)), 4)
+        '3 of 4 submissions have these 3 lines letter for letter (the avrage)'
+        >>> describe_shared(Shared("n", 9.0, three, (2, 3, 5), (0, 2), ()), 60)
+        '3 of 60 submissions have 0 to 2 of these 3 lines letter for letter'
+    """
+    who = f"{len(shared.students)} of {students} submissions have"
+    least, most, of = min(shared.held), max(shared.held), len(shared.lines)
+    quoted = _quoted(shared.values)
+    if 0 < of == least:
+        return f"{who} these {of} lines letter for letter{quoted}"
+    if not most:
+        return f"{who} the same text in other names or other lines{quoted}"
+    return f"{who} {least} to {most} of these {of} lines letter for letter{quoted}"
+
+
+def compared(report: Similarities) -> list[str]:
+    """Say how many submissions were compared, and how many were left out and why."""
+    reasons = Counter(report.left_out.values())
+    handed_in = report.students + len(report.left_out)
+    return [
+        f"{report.students} of {handed_in} submissions were compared.",
+        *(f"Left out: {many}, where {why}." for why, many in sorted(reasons.items())),
+    ]
+
+
+def called(report: Similarities, student: str) -> str:
+    """Name a student of a pair, and the group that goes with the name."""
+    for number, group in enumerate(report.groups, 1):
+        if student in group.students:
+            return f"{student} (of group {number})"
+    return student
+
+
+def _quoted(values: Sequence[str]) -> str:
+    if not values:
+        return ""
+    named = [_short(value) for value in values[:MOST_VALUES]]
+    return f" ({'; '.join(named)}{'; …' if len(values) > len(named) else ''})"
 
 
 def _short(value: str) -> str:
