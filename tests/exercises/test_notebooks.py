@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 
 import nbformat
 import pytest
@@ -16,6 +17,9 @@ from shardwise_grading.sample import read_class
 
 SOURCE = ROOT / "exercises" / "source" / "distributed-training"
 NOTEBOOKS = sorted(SOURCE.glob("*.ipynb"))
+READMES = {
+    path: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", SOURCE / "README.md")
+}
 KNOWN = [
     known
     for path in sorted((ROOT / "tests" / "exercises" / "known").glob("*.py"))
@@ -182,3 +186,30 @@ def test_the_link_to_the_section_leads_somewhere(notebook):
     assert links
     for chapter, section in links:
         assert f"{{#{section}}}" in (ROOT / f"{chapter}.qmd").read_text(encoding="utf-8")
+
+
+def test_needs_only_what_the_release_installs(notebook):
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module)
+    others = {name.partition(".")[0] for name in found} - sys.stdlib_module_names
+    assert others <= {"torch", "shardwise", "shardwise_grading"}
+
+
+def test_says_where_the_book_is_to_one_who_has_only_the_release(notebook):
+    """No sentence takes the repository for granted."""
+    assert "in the book's chapter" in text_of(notebook)
+    assert "follows the address of the book" in text_of(notebook)
+    assert "gives you the address of the book" in READMES[SOURCE / "README.md"]
+
+
+def test_the_extension_is_loaded_in_a_cell_of_its_own(notebook):
+    """Loaded again it makes IPython say so, before every answer."""
+    for text in (text_of(notebook), *READMES.values()):
+        assert re.search(r"%load_ext shardwise_grading` once|once[^`]*```python\n%load_ext", text)
+        assert "%load_ext shardwise_grading\n%check" not in text
+        assert "as often as you like" in text
