@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 READY = b"ready"
 LONGEST_REASON = 4096
 MOST_DESCRIPTORS = 8
+PATIENCE = 60.0  # seconds; a file system that hangs would otherwise hold the guard for ever
 
 
 def enter(
@@ -69,8 +70,12 @@ def enter(
         _become_student(level, room, uid, theirs, kept)
         return 0
     theirs.close()
-    with ours:
-        message, folders, _, _ = socket.recv_fds(ours, LONGEST_REASON, MOST_DESCRIPTORS)
+    ours.settimeout(PATIENCE)
+    try:
+        with ours:
+            message, folders, _, _ = socket.recv_fds(ours, LONGEST_REASON, MOST_DESCRIPTORS)
+    except TimeoutError:
+        message, folders = f"nothing happened within {PATIENCE:g} s".encode(), []
     if message != READY:
         os.kill(student, signal.SIGKILL)
         os.waitpid(student, 0)
