@@ -7,6 +7,7 @@ import time
 
 import pytest
 from bs4 import BeautifulSoup
+from exercises.feedback_samples import HOSTILE
 from exercises.similarity_class import EXERCISES, a_class, copy_of, obvious, released, with_group
 from rich.console import Console
 
@@ -81,6 +82,7 @@ def test_who_copied_a_part_from_a_group_is_a_pair_with_it():
     pairs = [{pair.first, pair.second} for pair in report.pairs]
     assert [pair for pair in pairs if pair & planted] == [{"student-0000", "student-0050"}]
     assert "student-0000 (of group 1)" in shown(report)
+    assert "which nobody outside the group has" in shown(report)
 
 
 def test_the_lines_are_counted_and_quoted(tmp_path):
@@ -120,3 +122,18 @@ def test_copies_of_all_make_no_work_that_grows_with_their_square():
     start = time.process_time()
     compare("a", works, released())
     assert time.process_time() - start < 4
+
+
+def test_no_text_of_a_group_acts_on_the_page_or_the_terminal(tmp_path):
+    code = "# my very own remark about this\nmy_own_name = 3\n" + HOSTILE
+    works = a_class(5) | {
+        f"../{n}<script>\u202e\x1b[31m": {"n": Work(code, HOSTILE), "m": Work(code)}
+        for n in range(3)
+    }
+    report = compare("<b>a", works, released())
+    assert [len(group.students) for group in report.groups] == [3]
+    for page in write_pages(report, tmp_path)[:2]:
+        text = page.read_text("utf-8")
+        assert not BeautifulSoup(text, "html.parser").find_all(["script", "img", "iframe", "b"])
+        assert not {"\u202e", "\x1b"} & set(text)
+    assert not {"\u202e", "\x1b"} & set(shown(report))

@@ -16,8 +16,9 @@ from shardwise_grading.similarity.words import (
     MOST_NAMES,
     called,
     compared,
-    describe,
+    describe_pair,
     describe_shared,
+    strongest,
 )
 
 if TYPE_CHECKING:
@@ -79,15 +80,15 @@ def write_pages(report: Similarities, folder: Path) -> list[Path]:
 
 def _index(report: Similarities, groups: Mapping[str, Group], pairs: Mapping[str, Pair]) -> bytes:
     rows = [
-        (name, f"{len(one.students)} submissions: {_some(one)}", one.bits, _said(one, report))
-        for name, one in groups.items()
+        (name, f"Group {number}: {_some(one)}", one.bits, strongest(report, one))
+        for number, (name, one) in enumerate(groups.items(), 1)
     ]
     rows += [
         (
             name,
             f"{called(report, one.first)} and {called(report, one.second)}",
             one.bits,
-            [f"{e.notebook}: {describe(e, report.authors)}" for e in one.evidence[:3]],
+            strongest(report, one),
         )
         for name, one in pairs.items()
     ]
@@ -98,10 +99,6 @@ def _index(report: Similarities, groups: Mapping[str, Group], pairs: Mapping[str
 def _some(group: Group) -> str:
     more = len(group.students) - MOST_NAMES
     return ", ".join(group.students[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _said(group: Group, report: Similarities) -> list[str]:
-    return [f"{e.notebook}: {describe_shared(e, report.students)}" for e in group.shared[:3]]
 
 
 def _shown(report: Similarities, group: Group) -> Iterable[tuple[object, ...]]:
@@ -118,13 +115,14 @@ def _notebooks(report: Similarities, pair: Pair) -> Iterable[Both]:
     found: dict[str, list[Evidence]] = {}
     for evidence in pair.evidence:
         found.setdefault(evidence.notebook, []).append(evidence)
+    words = dict(zip(pair.evidence, describe_pair(report, pair), strict=True))
     for name, shared in sorted(found.items(), key=lambda item: -_sum(item[1])):
         marked = [one for one in shared if one.bits >= WORTH_A_MARK]
         sides = tuple(
             _side(student, report.works[student][name], {n for e in marked for n in e.lines[side]})
             for side, student in enumerate((pair.first, pair.second))
         )
-        said = tuple(f"{describe(e, report.authors)}: {e.bits:.0f} bits" for e in shared)
+        said = tuple(f"{words[e]}: {e.bits:.0f} bits" for e in shared)
         yield Both(name, said, sides)
 
 

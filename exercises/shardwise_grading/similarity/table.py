@@ -14,16 +14,13 @@ from shardwise_grading.similarity.words import (
     MOST_NAMES,
     called,
     compared,
-    describe,
-    describe_shared,
+    strongest,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shardwise_grading.similarity.pairs import Similarities
-
-MOST_EVIDENCE = 3
 
 
 def table(report: Similarities) -> Together:
@@ -36,17 +33,10 @@ def table(report: Similarities) -> Together:
     for number, group in enumerate(report.groups, 1):
         more = len(group.students) - MOST_NAMES
         names = [*group.students[:MOST_NAMES], *([f"and {more} more"] if more > 0 else [])]
-        said = (
-            f"{one.notebook}: {describe_shared(one, report.students)}"
-            for one in group.shared[:MOST_EVIDENCE]
-        )
-        _add(drawn, [f"group {number}:", *names], group.bits, said)
+        _add(drawn, [f"group {number}:", *names], group.bits, strongest(report, group))
     for pair in report.pairs:
-        said = (
-            f"{one.notebook}: {describe(one, report.authors)}"
-            for one in pair.evidence[:MOST_EVIDENCE]
-        )
-        _add(drawn, [called(report, pair.first), called(report, pair.second)], pair.bits, said)
+        names = [called(report, pair.first), called(report, pair.second)]
+        _add(drawn, names, pair.bits, strongest(report, pair))
     first = Text(f"{plain(report.assignment)}: {' '.join(compared(report))}")
     if not drawn.row_count:
         return Together(first, Text("No pair and no group stands out."))

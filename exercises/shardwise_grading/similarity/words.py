@@ -6,17 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from shardwise_grading.feedback.plain import cut, plain
+from shardwise_grading.similarity.pairs import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shardwise_grading.similarity.evidence import Evidence
     from shardwise_grading.similarity.pairs import Similarities
-    from shardwise_grading.similarity.shared import Shared
+    from shardwise_grading.similarity.shared import Group, Shared
 
 MOST_VALUES = 3
 LONGEST_VALUE = 60
-MOST_NAMES = 12
+MOST_NAMES, MOST_EVIDENCE = 12, 3  # in a line of the list
 MEANING = (
     "One bit halves the odds that two who worked alone have that in common. In a large class a few "
     "who never met reach the line by some bits, and two who used the same source look alike too. "
@@ -31,12 +32,13 @@ PLURAL = {
 }
 
 
-def describe(evidence: Evidence, students: int) -> str:
+def describe(evidence: Evidence, students: int, others: str = "else") -> str:
     """Say what two students share, and how many others have it too.
 
     Args:
         evidence: of one kind, in one notebook.
-        students: the size of the class.
+        students: the size of the class; a group counts as one.
+        others: whom "nobody" means.
 
     Example:
         >>> from shardwise_grading.similarity.evidence import Evidence
@@ -48,7 +50,7 @@ def describe(evidence: Evidence, students: int) -> str:
     what = f"{evidence.shared} of {evidence.of} {PLURAL[evidence.kind]}"
     what += _quoted(evidence.values)
     share = round(100 * evidence.others / max(1, students - 2))
-    few = "nobody else has" if not evidence.others else f"{max(1, share)} % of the others have"
+    few = f"nobody {others} has" if not evidence.others else f"{max(1, share)} % of the others have"
     return f"{what}, which {few}"
 
 
@@ -85,6 +87,24 @@ def compared(report: Similarities) -> list[str]:
         f"{report.students} of {handed_in} submissions were compared.",
         *(f"Left out: {many}, where {why}." for why, many in sorted(reasons.items())),
     ]
+
+
+def describe_pair(report: Similarities, pair: Pair) -> list[str]:
+    """Say what a pair has in common, in the order of its evidence."""
+    in_groups = {student for group in report.groups for student in group.students}
+    outside = "outside the group" if in_groups & {pair.first, pair.second} else "else"
+    return [describe(one, report.authors, outside) for one in pair.evidence]
+
+
+def strongest(report: Similarities, found: Group | Pair) -> list[str]:
+    """Say the most telling of what a group or pair has in common, and in which notebooks."""
+    if isinstance(found, Pair):
+        parts, said = [one.notebook for one in found.evidence], describe_pair(report, found)
+    else:
+        parts = [one.notebook for one in found.shared]
+        said = [describe_shared(one, report.students) for one in found.shared]
+    named = [f"{part}: {text}" for part, text in zip(parts, said, strict=True)]
+    return named[:MOST_EVIDENCE]
 
 
 def called(report: Similarities, student: str) -> str:
