@@ -93,6 +93,8 @@ def test_points_come_from_the_gradebook_with_the_instructors_words():
     assert "8 earned, less 1.5 for handing in late" in text
     assert "your instructor set the points to 5, +1 extra credit" in text
     assert "Have a look at hint 3." in text
+    index = pages_of(submission(), course.known)["index.html"].get_text(" ", strip=True)
+    assert index.count("8 earned, less 1.5 for handing in late") == 2  # in all, and of one
     anchor = page.find("a", string="stage2 bytes")["href"]
     assert CODE in page.find(id=anchor[1:]).get_text()
 
@@ -137,6 +139,12 @@ def test_an_instructors_own_marks_and_what_is_not_marked_yet_are_listed():
     assert "essay 4 points, not graded your instructor still has to look at this" in text
     assert "task 2.5 of 3 points" in text
     assert "2.5 of 7 points 1 part is not final" in text
+
+
+def test_points_by_hand_for_earlier_work_are_said_to_be_just_that():
+    mark = CellMark(4.5, 7, auto_score=7, manual_score=4.5, needs_manual=True)
+    text = page_of(marks={"n": NotebookMark({"f": mark})}).get_text(" ", strip=True)
+    assert "set the points to 4.5 for what you handed in before, and still has to look" in text
 
 
 def test_of_a_notebook_that_cannot_be_read_the_page_tells_what_the_instructor_knows():

@@ -189,9 +189,14 @@ def _said(mark: CellMark | None) -> str:
     if mark is None:
         return ""
     said = []
-    if mark.needs_manual:
+    if mark.is_outdated:
+        said.append(
+            f"your instructor set the points to {mark.manual_score:g} for what you "
+            "handed in before, and still has to look at this"
+        )
+    elif mark.needs_manual:
         said.append("your instructor still has to look at this")
-    if mark.manual_score is not None:
+    elif mark.manual_score is not None:
         said.append(f"your instructor set the points to {mark.manual_score:g}")
     if mark.extra_credit:
         said.append(f"{mark.extra_credit:+g} extra credit")

@@ -47,6 +47,11 @@ class CellMark:
     needs_manual: bool = False
     comment: str = ""
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a human gave the points for earlier work, and has not looked at the newest."""
+        return self.manual_score is not None and self.needs_manual
+
 
 @dataclass(frozen=True, slots=True)
 class NotebookMark:

@@ -36,7 +36,7 @@ class TestHuman:
         marks = small.course.marks("bob", ASSIGNMENT)
         twice = marks["1-twice"].cells["twice-hidden"]
         assert (twice.auto_score, twice.manual_score, twice.score) == (3, 1.5, 1.5)
-        assert twice.needs_manual  # a human decided on other work, as nbgrader says as well
+        assert twice.is_outdated  # a human decided on other work, as nbgrader says as well
         assert marks["1-twice"].cells["twice"].comment == "Well tried"
         assert marks["2-half"].score == 2.5
         assert not marks["2-half"].cells["half-hidden"].needs_manual
