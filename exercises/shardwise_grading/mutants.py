@@ -69,15 +69,15 @@ def kill_table(known: Known) -> tuple[Table, list[str]]:
     killed = known.reports(known.wrong)
     properties = next(iter(killed.values())).results
     table = Table(title=f"{known.exercise}: {known.part}", title_justify="left")
-    table.add_column("mutant", no_wrap=True)
+    table.add_column("mutant")
     for number in range(1, len(properties) + 1):
-        table.add_column(f"{number}", justify="center")
+        table.add_column(f"{number}", justify="center", no_wrap=True)
     table.caption = "\n".join(
         f"{number}  {result.property} ({result.points})"
         for number, result in enumerate(properties, start=1)
     )
     table.caption_justify = "left"
-    table.add_column(f"of {known.points}", justify="right")
+    table.add_column(f"of {known.points}", justify="right", no_wrap=True)
     for name, report in killed.items():
         marks = ["" if result.passed else "x" for result in report.results]
         table.add_row(name, *marks, f"{report.score:g}")

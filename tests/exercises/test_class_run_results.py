@@ -67,6 +67,13 @@ class TestRow:
         again = mark(4, 10, manual_score=4, needs_manual=True)
         assert make_row("ada", self.record("is no JSON"), {"1-a": again}).problem
 
+    def test_points_by_hand_for_older_work_need_a_human(self):
+        again = mark(4.5, 7, auto_score=7.0, manual_score=4.5, needs_manual=True)
+        made = make_row("ada", self.record(), {"1-a": again})
+        assert made.problem == (
+            "1-a: points set by hand (4.5 of 7) are of older work; the checks now give 7"
+        )
+
     def test_a_student_that_the_gradebook_cannot_hold_has_the_points_of_the_grader(self):
         made = make_row("ada", self.record(), {}, "rename the folder")
         assert made.points == {"1-a": 0.0, "2-b": 0.0}

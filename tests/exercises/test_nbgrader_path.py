@@ -278,7 +278,7 @@ class TestProblem:
             path = course / "submitted" / "all-right" / ASSIGNMENT / FILE
             path.rename(path.with_name("copy.ipynb"))
 
-        assert "was not handed in" in self.course(graded, tmp_path, rename)
+        assert f"there is no {FILE}" in self.course(graded, tmp_path, rename)
 
 
 class TestComparison:

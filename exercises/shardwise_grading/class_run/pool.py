@@ -90,4 +90,11 @@ def processes(jobs: int, patience: float) -> Iterator[Pool]:
         "initializer": end_with,
         "initargs": (os.getpid(),),
     }
-    yield JoblibPool(options, jobs, patience)
+    # Of a run that is killed joblib's helper says in long warnings that it tidied up.
+    before = os.environ.get("PYTHONWARNINGS", "")
+    quiet = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{before},{quiet}" if before else quiet
+    try:
+        yield JoblibPool(options, jobs, patience)
+    finally:
+        os.environ["PYTHONWARNINGS"] = before

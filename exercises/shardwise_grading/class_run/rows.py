@@ -71,6 +71,12 @@ def make_row(
             for notebook in record.notebooks
             if notebook.problem and not _settled(marks.get(notebook.name))
         ]
+        problems += [
+            f"{name}: {words}"
+            for name, mark in sorted(marks.items())
+            if not any(problem.startswith(f"{name}: ") for problem in problems)
+            for words in _outdated(mark)
+        ]
         notes = [*record.notes, *(note for n in record.notebooks for note in _named(n))]
     by_hand = [name for name, mark in marks.items() if _waits(mark)]
     if by_hand and not problems:
@@ -98,6 +104,16 @@ def _settled(mark: NotebookMark | None) -> bool:
     return any(cell.manual_score is not None for cell in cells) and not any(
         cell.needs_manual for cell in cells
     )
+
+
+def _outdated(mark: NotebookMark) -> list[str]:
+    """Say which points by hand nobody has looked at since the work changed."""
+    return [
+        f"points set by hand ({cell.manual_score:g} of {cell.max_score:g}) are of older work; "
+        f"the checks now give {cell.auto_score:g}"
+        for cell in mark.cells.values()
+        if cell.needs_manual and cell.manual_score is not None and cell.auto_score is not None
+    ]
 
 
 def _waits(mark: NotebookMark) -> bool:

@@ -75,7 +75,8 @@ def human_list(rows: Sequence[Row], submitted: Path, assignment: str) -> list[st
         f"{count} a human:",
         *(f"  {printable(row.student)}: {printable(row.problem)}" for row in needy),
         f"Look at {submitted / 'STUDENT' / assignment}. Give the points by hand",
-        "(nbgrader formgrader), or let the student hand in again and run this command again.",
+        f"('jupyter lab' in {submitted.parent}, menu Nbgrader, Formgrader), or let the student",
+        "hand in again and run this command again.",
     ]
 
 
