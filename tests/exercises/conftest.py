@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -28,22 +31,33 @@ class GradedClass:
 
 @pytest.fixture(scope="session")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> GradedClass:
-    """Grade the sample class once, as `make grade` does, in a folder with a space in its name."""
-    course = tmp_path_factory.mktemp("a class") / "course"
-    done = subprocess.run(
+    """Grade the sample class once, as `make grade` does, in a folder with a space in its name.
+
+    Processes of pytest-xdist share it, so tests leave it as it is.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    course, said = shared / "a class" / "course", shared / "graded.json"
+    with (shared / "graded.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            done = _sample(course, tmp_path_factory.mktemp("home"))
+            said.write_text(json.dumps([done.returncode, done.stdout + done.stderr]))
+    return GradedClass(course, *json.loads(said.read_text()))
+
+
+def _sample(course: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    course.parent.mkdir()
+    return subprocess.run(
         [sys.executable, "-m", "shardwise_grading", "sample", "--keep", str(course)],
         cwd=ROOT,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "COLUMNS": "160",
-            "HOME": str(tmp_path_factory.mktemp("home")),
-        },
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "160", "HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
-    return GradedClass(course, done.returncode, done.stdout + done.stderr)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwise_grading.data import Foreign
-from shardwise_grading.student.values import DTYPES, LONGEST_INT, Encoder, decode
+from shardwise_grading.student.values import DTYPES, LONGEST_INT, LONGEST_TEXT, Encoder, decode
 from shardwise_grading.student.wire import (
     LONGEST_BUFFERS,
     LONGEST_JSON,
@@ -195,6 +195,14 @@ class TestValues:
         except WireError:
             return
 
+    def test_what_no_message_could_hold_is_named_instead(self):
+        encoder = Encoder()
+        tensors = [torch.zeros(1 << 19, dtype=torch.float64) for _ in range(5)]
+        *fit, last = decode(encoder.encode(tensors), encoder.buffers)
+        assert [tensor.numel() for tensor in fit] == [1 << 19] * 4
+        assert "bytes" in last.type_name
+        assert decode(Encoder().encode("x" * (LONGEST_TEXT + 1))).type_name == "very large str"
+
 
 class TestChannel:
     def test_messages_arrive_one_by_one(self, ends):
@@ -223,6 +231,17 @@ class TestChannel:
         other.sendall(content)
         with pytest.raises(WireError):
             here.receive(time.monotonic() + 5)
+
+    def test_a_short_message_that_came_with_another_is_ready(self, ends):
+        here, other = ends
+        there = Channel(other)
+        assert not there.ready(0)
+        here.send({"a": 1})
+        here.send({"a": 2})
+        assert there.receive()[0] == {"a": 1}
+        assert there.ready(0)
+        assert there.receive()[0] == {"a": 2}
+        assert not there.ready(0)
 
     def test_a_message_that_stops_half_way_is_not_waited_for(self, ends):
         here, other = ends
