@@ -65,7 +65,7 @@ class Attack:
     human: bool | None = False
     says: tuple[str, ...] = ()
     unseen: tuple[str, ...] = field(default=())
-    seconds: float = 40.0
+    seconds: float = 60.0
 
     def notebook(self, number: int) -> bytes | None:
         """The file that is handed in for an exercise; places outside are still placeholders."""

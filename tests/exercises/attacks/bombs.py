@@ -113,7 +113,6 @@ ATTACKS = [
         "compressed-bomb",
         before="import zlib\nd = zlib.compressobj(9)\nb = b''.join([d.compress(bytes(1 << 20)) for _ in range(4096)] + [d.flush()])\nx = zlib.decompress(b)",
         human=None,
-        seconds=20,
     ),
     Attack(
         "fork-bomb",

@@ -331,7 +331,6 @@ ATTACKS = [
         "one-line-of-ten-megabytes",
         damage=own_cell("x = '" + "a" * 10_000_000 + "'"),
         human=None,
-        seconds=20,
     ),
     Attack(
         "two-hundred-large-pictures",
@@ -339,13 +338,12 @@ ATTACKS = [
         outcome="at most half",
         human=None,
     ),
-    Attack("five-hundred-cells", damage=written(many(500)), human=None, seconds=20),
+    Attack("five-hundred-cells", damage=written(many(500)), human=None),
     Attack(
         "hundred-thousand-cells",
         damage=written(many(100_000)),
         outcome="at most half",
         human=None,
-        seconds=30,
     ),
     Attack("outputs-of-fourteen-megabytes", damage=written(huge_outputs), human=None),
 ]

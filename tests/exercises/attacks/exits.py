@@ -170,7 +170,6 @@ ATTACKS = [
             """,
         outcome="at most half",
         human=None,
-        seconds=30,
     ),
     Attack(
         "atexit-that-never-ends",

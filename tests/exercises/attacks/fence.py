@@ -27,7 +27,7 @@ from support import ROOT
 
 MOST_MEMORY = 6 << 30
 MOST_PROCESSES = 600
-PATIENCE = 60.0  # seconds after which the grader is thought to hang
+PATIENCE = 100.0  # seconds after which the grader is thought to hang
 START = 60.0
 
 

@@ -32,7 +32,7 @@ for path in ({paths}):
 ATTACKS = [
     Attack("reads-the-course-folder", before=READ_ALL.format(where="'{CANARY}'")),
     Attack("reads-the-hidden-checks", before=READ_ALL.format(where="'{HIDDEN}'")),
-    Attack("reads-the-repository", before=READ_ALL.format(where="'{ROOT}/exercises'"), seconds=20),
+    Attack("reads-the-repository", before=READ_ALL.format(where="'{ROOT}/exercises'")),
     Attack("reads-the-course-in-every-call", inside=READ_ALL.format(where="'{CANARY}'")),
     Attack(
         "imports-the-hidden-checks",

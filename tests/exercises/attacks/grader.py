@@ -128,7 +128,6 @@ ATTACKS = [
         exercises=(5,),
         outcome="at most full",
         human=None,
-        seconds=60,
     ),
     Attack(
         "all-reduce-replaced",

@@ -29,7 +29,7 @@ CALL_SECONDS = 1.0
 LEAVING = 3.0  # seconds in which everything that a student started has to be gone
 LIMITS = GradingLimits(
     cell_seconds=SECONDS,
-    notebook_seconds=25.0,
+    notebook_seconds=40.0,
     output=20_000,
     sandbox=Limits(memory=512 << 20, processes=48),
 )

@@ -212,7 +212,6 @@ ATTACKS = [
             """,
         unseen=("ROOT by", "ROOT over"),
         human=None,
-        seconds=20,
     ),
     Attack(
         "file-handles-and-keys",

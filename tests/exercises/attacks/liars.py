@@ -245,7 +245,6 @@ ATTACKS = [
         exercises=TENSORS,
         outcome="at most half",
         human=None,
-        seconds=30,
     ),
     Attack(
         "view-with-a-negative-bit",

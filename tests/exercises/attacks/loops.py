@@ -99,7 +99,6 @@ ATTACKS = [
         inside="import time; time.sleep(0.8)",
         outcome="at most half",
         human=None,
-        seconds=30,
     ),
     Attack(
         "loop-in-the-destructor",
@@ -186,7 +185,6 @@ ATTACKS = [
             """,
         outcome="at most half",
         human=None,
-        seconds=30,
     ),
     Attack(
         "threads-that-are-no-daemons",

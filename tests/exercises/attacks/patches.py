@@ -226,7 +226,6 @@ ATTACKS = [
             """,
         outcome="at most half",
         human=None,
-        seconds=30,
     ),
     Attack(
         "tensors-patched-in-place",

@@ -64,7 +64,6 @@ ATTACKS = [
             print(subprocess.run([sys.executable, "-c", "print('child')"], capture_output=True, text=True))
             """,
         human=None,
-        seconds=20,
     ),
     Attack(
         "start-up-files",

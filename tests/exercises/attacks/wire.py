@@ -13,14 +13,12 @@ ATTACKS = [
         "head-of-thirty-megabytes-and-silence",
         'send(b"{}", head=struct.pack(">II", 15 << 20, 15 << 20))\ntime.sleep(1000)',
         human=None,
-        seconds=20,
     ),
-    answers("half-a-head", 'put(b"\\0\\0")\ntime.sleep(1000)', human=None, seconds=20),
+    answers("half-a-head", 'put(b"\\0\\0")\ntime.sleep(1000)', human=None),
     answers(
         "one-byte-at-a-time",
         'for byte in b"\\0\\0\\1\\0\\0\\0\\0\\0" + b" " * 500:\n    put(bytes([byte]))\n    time.sleep(0.1)',
         human=None,
-        seconds=20,
     ),
     answers("empty-message", 'send(b"")'),
     answers("no-json", 'send(b"\\x80\\x04cposix\\nsystem\\n")'),
@@ -34,27 +32,22 @@ ATTACKS = [
     answers("id-that-is-true", "send(outcome(request) | {'id': True})"),
     answers("id-that-is-a-float", "send(outcome(request) | {'id': float(request['id'])})"),
     answers("answers-twice", "send(outcome(request))\nsend(outcome(request))"),
-    answers("never-answers", "time.sleep(1000)", human=None, seconds=20),
+    answers("never-answers", "time.sleep(1000)", human=None),
     answers(
         "answers-after-the-time",
         "time.sleep(3)\nsend(outcome(request, ['f', '0x1p0']))",
         human=None,
-        seconds=20,
     ),
-    answers(
-        "closes-the-wire", "os.close(channel().fileno())\ntime.sleep(1000)", human=None, seconds=20
-    ),
+    answers("closes-the-wire", "os.close(channel().fileno())\ntime.sleep(1000)", human=None),
     answers(
         "shuts-half-of-the-wire",
         "socket.socket(fileno=channel().fileno()).shutdown(socket.SHUT_WR)\ntime.sleep(1000)",
         human=None,
-        seconds=20,
     ),
     answers(
         "stops-reading",
         "send(outcome(request))\nwhile True:\n    time.sleep(1)",
         human=None,
-        seconds=20,
     ),
     answers("floods-the-wire", "while True:\n    put(bytes(1 << 20))"),
     answers("floods-with-messages", "while True:\n    send(outcome(request))"),
@@ -76,7 +69,6 @@ ATTACKS = [
         "collective-without-tensors",
         f'send({{"collective": "{RING}"}})\ntime.sleep(0.1)',
         human=None,
-        seconds=20,
     ),
     answers(
         "collective-of-texts",
@@ -252,6 +244,5 @@ threading.Thread(target=answer, daemon=True).start()
 """,
         human=None,
         outcome="at most half",
-        seconds=30,
     ),
 ]
