@@ -87,7 +87,7 @@ def test_grading_regrading_and_reading(server, tmp_path):
         assert small.standing("ada").points == {"1-twice": 1.5, "2-half": 2}
 
         with (
-            patch(SAVE_GRADES, lambda *arguments: (save_grades(*arguments), 1 / 0)),
+            patch(SAVE_GRADES, lambda *given, **named: (save_grades(*given, **named), 1 / 0)),
             pytest.raises(ZeroDivisionError),
         ):
             course.save(small.record(submission), replace(submission, student="gone"))
