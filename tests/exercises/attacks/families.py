@@ -120,7 +120,7 @@ OFTEN = {
     "shell": "shell-runs-nothing asserts-stripped display-hook-forges-scores",
     "solutions": "solution-is-no-function callable-that-loops-when-asked",
     "wire": """
-        head-of-four-gigabytes answers-twice answers-after-the-time
+        head-of-four-gigabytes answers-twice
         collective-of-fifty-thousand-devices found-is-no-value cell-with-gigabytes-of-outputs
         garbage-on-every-descriptor
         """,

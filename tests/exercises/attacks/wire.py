@@ -35,8 +35,9 @@ ATTACKS = [
     answers("never-answers", "time.sleep(1000)", human=None),
     answers(
         "answers-after-the-time",
-        "time.sleep(3)\nsend(outcome(request, ['f', '0x1p0']))",
+        "time.sleep(6)\nsend(outcome(request, ['f', '0x1p0']))",
         human=None,
+        seconds=60,
     ),
     answers("closes-the-wire", "os.close(channel().fileno())\ntime.sleep(1000)", human=None),
     answers(
