@@ -134,6 +134,10 @@ class _Run:
         if outcome.error or type(outcome.value) is not torch.Tensor:
             return f"{case} {outcome.deed}; expected a tensor"
         seen = outcome.observed.product_rows
+        exact = _exact(case, self.world)
+        # A right gradient may come without any product; a wrong one shows nothing about them.
+        if not seen and wrong_tensor("result", outcome.value, *exact, case.dtype):
+            return f"{case} computed no matrix product, and its result is wrong"
         if seen > most:
             return f"{case}: a matrix product got {seen} rows; expected at most {most}"
         return ""
