@@ -27,6 +27,10 @@ CHROMIUM_FLAGS = [
 ]
 
 
+# A page is painted before its widgets are brought to life; these are still to come.
+ASLEEP = "figure.shardwise-widget:not([data-ready], [data-failed])"
+
+
 def find_chromium() -> str | None:
     """Return the browser that the tests drive, or None where there is none."""
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")

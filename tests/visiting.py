@@ -7,7 +7,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from support import ROOT
+from playwright.sync_api import expect
+from support import ASLEEP, ROOT
 
 from shardwise_book.serve import open_server
 
@@ -61,6 +62,8 @@ class Visit:
             lambda message: message.type == "error" and self.errors.append(message.text),
         )
         page.goto(url)
+        if options.get("java_script_enabled", True):
+            expect(page.locator(ASLEEP)).to_have_count(0)
         return page
 
     def close(self) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from playwright.sync_api import expect
+from support import ASLEEP
+
 import shardwise_widgets
 from shardwise_widgets.base import ShardwiseWidget, built
 
@@ -69,6 +72,8 @@ class Pages:
         page.on("console", lambda m: m.type in ("error", "warning") and self.wrong.append(m.text))
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.goto((self.folder / f"{name}-{theme}.html").as_uri() + query)
+        if options.get("java_script_enabled", True):
+            expect(page.locator(ASLEEP)).to_have_count(0)
         return page
 
     def close(self) -> None:
