@@ -12,7 +12,7 @@ from exercises.attacks.fence import Fence
 
 @contextmanager
 def crew(cases, size, protection, neighbours):
-    """Grade cases in the background; yields a function that waits for one of them.
+    """Grade cases in the background; yields a function that waits for one, or grades it again.
 
     Args:
         cases: attacks and the exercise of each, in the order in which they will be asked for.
@@ -35,8 +35,14 @@ def crew(cases, size, protection, neighbours):
             (id(attack), number): pool.submit(grade, turn, attack, number)
             for turn, (attack, number) in enumerate(cases)
         }
+
+        def ask(attack, number, *, again=False):
+            if again:
+                return pool.submit(grade, 0, attack, number).result()
+            return waiting[id(attack), number].result()
+
         try:
-            yield lambda attack, number: waiting[id(attack), number].result()
+            yield ask
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             for fence in fences:

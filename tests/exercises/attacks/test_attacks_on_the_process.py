@@ -13,4 +13,4 @@ CASES = families.often("bombs", "daemons", "exits", "huge", "kernel", "loops", "
     [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in CASES],
 )
 def test_costs_only_the_attacker(seen, protection, attack, number):
-    assert verdict.amiss(attack, number, seen(attack, number), protection) == []
+    assert verdict.stands(attack, number, seen, protection) == []

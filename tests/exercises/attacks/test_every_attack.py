@@ -13,4 +13,4 @@ pytestmark = pytest.mark.long
     [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in families.every()],
 )
 def test_ends_as_it_must(seen, protection, attack, number):
-    assert verdict.amiss(attack, number, seen(attack, number), protection) == []
+    assert verdict.stands(attack, number, seen, protection) == []
