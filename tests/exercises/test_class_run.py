@@ -22,6 +22,7 @@ from shardwise_grading.class_run import run
 from shardwise_grading.class_run.lock import lock
 from shardwise_grading.class_run.pool import processes
 from shardwise_grading.class_run.worker import Answer
+from shardwise_grading.gradebook.course import Course
 
 ASSIGNMENT = "distributed-training"
 FILE = "2-stage-2-memory.ipynb"
@@ -203,6 +204,22 @@ class TestStrangers:
         monkeypatch.setattr(run, "grade", os.abort)  # called with an argument, it is a fault
         assert main(arguments(course, "--student=all-right", "--force")) == 1
         assert "all-right: could not be graded: TypeError" in capsys.readouterr().out
+        monkeypatch.undo()
+        assert main(arguments(course)) == 1
+        assert "1 submission graded, 4 unchanged" in capsys.readouterr().out
+        assert sum(points(course, "all-right").values()) == 50
+
+    def test_a_result_that_cannot_be_saved_costs_nobody_else(self, course, capsys, monkeypatch):
+        save = Course.save
+
+        def refuse(self, record, submission):
+            if submission.student == "all-right" and not record.problem:
+                raise ValueError("it is too odd")
+            save(self, record, submission)
+
+        monkeypatch.setattr(Course, "save", refuse)
+        assert main(arguments(course, "--force")) == 1
+        assert "all-right: could not be graded: its result" in capsys.readouterr().out
         monkeypatch.undo()
         assert main(arguments(course)) == 1
         assert "1 submission graded, 4 unchanged" in capsys.readouterr().out

@@ -224,7 +224,7 @@ def test_make_grade_prints_the_table_of_the_sample_class(built: Path):
     rows = {line.split()[0]: line.split()[1:] for line in lines if re.match(r"[\w-]+ {2,}\w", line)}
     assert rows["all-right"] == ["graded", *["10"] * 5, "50"]
     assert rows["untouched"] == ["graded", *["0"] * 5, "0"]
-    assert rows["broken-json"][0] == "human"
+    assert rows["broken-json"][:3] == ["needs", "a", "human"]
 
 
 def test_the_commands_under_grade_take_a_class_from_release_to_feedback(course: Path):

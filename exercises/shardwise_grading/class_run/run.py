@@ -120,9 +120,7 @@ def _grade(
                 record = answer.value or _failure(submission, protection, answer.error)
                 if submission.problem:
                     record = replace(record, problem=submission.problem)
-                with uninterrupted():
-                    course.save(record, submission)
-                tell(answer.key, _outcome(record))
+                tell(answer.key, _outcome(_saved(course, record, submission)))
     return protection
 
 
@@ -172,6 +170,18 @@ def _unread(submission: Submission, layouts: Collection[str]) -> dict[str, str]:
     absent = [name for name in layouts if name not in submission.files]
     reasons = {name: missing(name, others) for name in absent}
     return reasons | dict.fromkeys(submission.refused, "the file can't be read")
+
+
+def _saved(course: Course, record: SubmissionRecord, submission: Submission) -> SubmissionRecord:
+    """Save what grading found; where that fails, save so in its place, for the others' sake."""
+    with uninterrupted():
+        try:
+            course.save(record, submission)
+        except Exception as error:  # noqa: BLE001
+            why = f"its result could not be saved, {type(error).__name__}: {error}"
+            record = _failure(submission, record.protection, why)
+            course.save(record, submission)
+    return record
 
 
 def _failure(submission: Submission, protection: str, error: str) -> SubmissionRecord:
