@@ -21,7 +21,7 @@ from shardwise_grading.quiet import quiet
 from shardwise_grading.results import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
 
@@ -44,6 +44,13 @@ class CollectiveCall:
     name: str
     shapes: tuple[tuple[int, ...], ...]
     num_bytes: int
+
+    @classmethod
+    def of(cls, path: str, tensors: Sequence[Any]) -> Self:
+        """Note a call of the collective at a dotted path."""
+        shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+        num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        return cls(path.rpartition(".")[2], shapes, num_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,44 @@ class World(Protocol):
         """Let a function of ours answer a collective inside the context."""
 
 
-class LocalWorld:
+class AnyWorld:
+    """What every world does alike: it draws from the seed, and lets checks answer collectives.
+
+    Args:
+        seed: decides the inputs that the checks draw.
+        collectives: dotted paths of the collectives that the exercise hands to the solution.
+    """
+
+    def __init__(self, seed: str, collectives: Iterable[str]) -> None:
+        """Have no answers of our own, and no calls yet."""
+        self._seed = seed
+        self._collectives = tuple(collectives)
+        self._answers: dict[str, Function] = {}
+        self._calls: list[CollectiveCall] = []
+
+    def random(self, label: str) -> random.Random:
+        """Return a generator that depends on nothing but the course's seed and the label."""
+        return random.Random(f"{self._seed}/{label}")  # noqa: S311
+
+    @contextmanager
+    def answering(self, collective: str, function: Function) -> Iterator[None]:
+        """Let a function of ours answer a collective inside the context.
+
+        Raises:
+            ValueError: the world was not made with that collective.
+        """
+        if collective not in self._collectives:
+            known = ", ".join(self._collectives) or "none"
+            raise ValueError(f"collective={collective!r} is not one of this world's: {known}")
+        before = self._answers
+        self._answers = {**before, collective: function}
+        try:
+            yield
+        finally:
+            self._answers = before
+
+
+class LocalWorld(AnyWorld):
     """A world in the student's own process, for nbgrader's kernel and for tests.
 
     Use it as a context: inside, the locked functions raise, the collectives are recorded, and what
@@ -128,12 +172,9 @@ class LocalWorld:
         seconds: float = SECONDS,
     ) -> None:
         """Make a world; nothing is locked or recorded before it is entered."""
-        self._seed = seed
+        super().__init__(seed, collectives)
         self._locked = tuple(locked)
-        self._collectives = tuple(collectives)
         self._seconds = seconds
-        self._answers: dict[str, Function] = {}
-        self._calls: list[CollectiveCall] = []
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -154,10 +195,6 @@ class LocalWorld:
     ) -> None:
         """Give everything back."""
         self._stack.close()
-
-    def random(self, label: str) -> random.Random:
-        """Return a generator that depends on nothing but the course's seed and the label."""
-        return random.Random(f"{self._seed}/{label}")  # noqa: S311
 
     def call(self, function: Function, *args: object) -> Outcome:
         """Call the student's function on copies; whatever it does, an outcome comes back.
@@ -185,29 +222,10 @@ class LocalWorld:
             return Outcome(None, kinds[0], kinds, _text(error), tuple(self._calls))
         return Outcome(value=value, collectives=tuple(self._calls), observed=observed)
 
-    @contextmanager
-    def answering(self, collective: str, function: Function) -> Iterator[None]:
-        """Let a function of ours answer a collective inside the context.
-
-        Raises:
-            ValueError: the world was not made with that collective.
-        """
-        if collective not in self._collectives:
-            known = ", ".join(self._collectives) or "none"
-            raise ValueError(f"collective={collective!r} is not one of this world's: {known}")
-        self._answers[collective] = function
-        try:
-            yield
-        finally:
-            del self._answers[collective]
-
     def _recorder(self, path: str) -> Callable[[Function], Function]:
         def make(original: Function) -> Function:
             def record(tensors: Any, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
-                shapes = tuple(tuple(t.shape) for t in tensors)
-                num_bytes = sum(t.numel() * t.element_size() for t in tensors)
-                name = path.rpartition(".")[2]
-                self._calls.append(CollectiveCall(name, shapes, num_bytes))
+                self._calls.append(CollectiveCall.of(path, tensors))
                 return self._answers.get(path, original)(tensors, *args, **kwargs)
 
             return record

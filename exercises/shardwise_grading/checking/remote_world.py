@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +14,9 @@ from shardwise_grading.observation import Observation
 from shardwise_grading.results import show
 from shardwise_grading.student.values import Encoder, decode
 from shardwise_grading.student.wire import LONGEST_BUFFERS, WireError
-from shardwise_grading.world import SECONDS, CollectiveCall, Outcome
+from shardwise_grading.world import SECONDS, AnyWorld, CollectiveCall, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import ModuleType
 
     from shardwise_grading.checking.session import Session
@@ -53,7 +50,7 @@ class Stub:
         return f"nothing: {self.missing}" if self.missing else f"the function {self.name}"
 
 
-class RemoteWorld:
+class RemoteWorld(AnyWorld):
     """Calls a student's function in its own process, and answers the collectives it calls.
 
     What a function returned is plain data that arrived as bytes, and which collectives were called
@@ -67,19 +64,13 @@ class RemoteWorld:
 
     def __init__(self, session: Session, module: ModuleType, seed: str) -> None:
         """Make a world; the process is told of it with the first call."""
+        super().__init__(seed, getattr(module, "COLLECTIVES", ()))
         self._session = session
-        self._seed = seed
         self._locked = tuple(module.LOCKED)
-        self._collectives = tuple(getattr(module, "COLLECTIVES", ()))
         self._seconds = float(getattr(module, "SECONDS", SECONDS))
-        self._answers: dict[str, Function] = {path: find(path) for path in self._collectives}
+        self._originals = {path: find(path) for path in self._collectives}
         self._entered = 0
-        self._calls: list[CollectiveCall] = []
         self.late = 0  # calls that did not return in time
-
-    def random(self, label: str) -> random.Random:
-        """Return a generator that depends on nothing but the course's seed and the label."""
-        return random.Random(f"{self._seed}/{label}")  # noqa: S311
 
     def solution(self, name: str, instead: str = "") -> object:
         """Return a stub for a student's function, or the data that the name holds.
@@ -117,29 +108,11 @@ class RemoteWorld:
             )
             outcome = self._outcome(reply, buffers)
         except LostError as lost:
-            late = lost.reason.startswith("did not end")
-            text = f"did not return within {self._seconds:g} s" if late else lost.reason
-            error = LATE if late else LOST
+            text = f"did not return within {self._seconds:g} s" if lost.late else lost.reason
+            error = LATE if lost.late else LOST
             outcome = Outcome(None, error, (error,), text, tuple(self._calls))
         self.late += outcome.error == LATE
         return outcome
-
-    @contextmanager
-    def answering(self, collective: str, function: Function) -> Iterator[None]:
-        """Let a function of ours answer a collective inside the context.
-
-        Raises:
-            ValueError: the world was not made with that collective.
-        """
-        if collective not in self._collectives:
-            known = ", ".join(self._collectives) or "none"
-            raise ValueError(f"collective={collective!r} is not one of this world's: {known}")
-        before = self._answers[collective]
-        self._answers[collective] = function
-        try:
-            yield
-        finally:
-            self._answers[collective] = before
 
     def leave(self) -> None:
         """Unlock what was locked, so that later cells run as they would without checks."""
@@ -178,13 +151,13 @@ class RemoteWorld:
     def _reduced(self, path: str, tensors: list[Any]) -> tuple[Message, bytes]:
         if len(tensors) > MOST_DEVICES:
             raise ValueError(f"{len(tensors)} tensors are too many; give at most {MOST_DEVICES}")
-        shapes = tuple(tuple(tensor.shape) for tensor in tensors)
-        num_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        if num_bytes > LONGEST_BUFFERS // 8:  # a sum of bytes is one of 64-bit integers
-            raise ValueError(f"{num_bytes} bytes are too many for an exercise")
-        self._calls.append(CollectiveCall(path.rpartition(".")[2], shapes, num_bytes))
+        call = CollectiveCall.of(path, tensors)
+        if call.num_bytes > LONGEST_BUFFERS // 8:  # a sum of bytes is one of 64-bit integers
+            raise ValueError(f"{call.num_bytes} bytes are too many for an exercise")
+        self._calls.append(call)
+        value = self._answers.get(path, self._originals[path])(tensors)
         encoder = Encoder()
-        return {"value": encoder.encode(self._answers[path](tensors))}, encoder.buffers
+        return {"value": encoder.encode(value)}, encoder.buffers
 
     def _outcome(self, reply: Message, buffers: bytes) -> Outcome:
         """Believe of a reply what has the right form."""

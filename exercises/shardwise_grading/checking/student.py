@@ -28,13 +28,15 @@ class LostError(Exception):
     Args:
         reason: what happened, to follow the name of a cell or a call.
         forged: whether it sent something that only an attack on the grader sends.
+        late: whether it was ended because it did not reply in time.
     """
 
-    def __init__(self, reason: str, *, forged: bool = False) -> None:
+    def __init__(self, reason: str, *, forged: bool = False, late: bool = False) -> None:
         """Keep the reason."""
         super().__init__(reason)
         self.reason = reason
         self.forged = forged
+        self.late = late
 
 
 class Student:
@@ -106,7 +108,7 @@ class Student:
                 else:
                     raise LostError("sent the grader an answer to no question", forged=True)
         except TimeoutError:
-            raise LostError("did not end in time") from None
+            raise LostError("did not end in time", late=True) from None
         except ClosedError:
             raise LostError(self._how_it_ended()) from None
         except WireError as error:
@@ -138,8 +140,9 @@ class Student:
     def _receive(self, deadline: float, computing: float) -> tuple[Message, bytes]:
         most = math.inf  # known at the first look: most replies come before
         while not self._channel.ready(min(LOOK, deadline - time.monotonic())):
-            most = min(most, self._computed() + computing)
-            if time.monotonic() >= deadline or self._computed() > most:
+            computed = self._computed()
+            most = min(most, computed + computing)
+            if time.monotonic() >= deadline or computed > most:
                 raise TimeoutError
         return self._channel.receive(deadline)
 
