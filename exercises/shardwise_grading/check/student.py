@@ -28,8 +28,6 @@ def run(shell: Shell, lines: IO[bytes], to: IO[bytes]) -> None:
         to: where a line goes when all is ready, and one for each cell.
     """
     request = json.loads(lines.readline())
-    for stream in shell.streams:
-        stream.adopt()
     _settle(request["folder"])
     _send(to, {})
     for source in request["sources"]:

@@ -159,7 +159,7 @@ def _streams(shell: Shell) -> Iterator[None]:
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = shell.streams
     for stream in shell.streams:
-        stream.shown = shell.shown
+        stream.lead_to(shell.shown)
     try:
         with mock.patch.object(builtins, "input", _no_input):
             yield

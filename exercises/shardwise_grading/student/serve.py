@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import sys
-import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,10 +72,8 @@ class Server:
         self._reply(request, {})
 
     def _run(self, request: Message, _: bytes) -> None:
-        started = time.monotonic()
         outputs = run_cell(self._shell, request["source"], request["seconds"], request["most"])
-        seconds = time.monotonic() - started
-        self._reply(request, {"outputs": to_json(outputs), "seconds": seconds})
+        self._reply(request, {"outputs": to_json(outputs)})
 
     def _find(self, request: Message, _: bytes) -> None:
         """Say whether a name is a function, and if not which data it holds."""
@@ -159,8 +156,6 @@ def start(channel: Channel, shell: Shell) -> None:
     os.chdir(folder)
     sys.path.insert(0, "")  # as in a kernel, whose modules may lie beside the notebook
     shell.raw = RawOutput()
-    for stream in shell.streams:
-        stream.adopt()
     Server(channel, shell).serve()
 
 

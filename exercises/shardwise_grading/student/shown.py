@@ -85,10 +85,13 @@ class Stream(io.TextIOBase):
     errors = "strict"
 
     def __init__(self, kind: str) -> None:
-        """Show nothing before `shown` is set."""
+        """Show nothing before `lead_to` says where."""
         self._kind = kind
-        self._process = os.getpid()
-        self.shown = Shown(0)
+        self.lead_to(Shown(0))
+
+    def lead_to(self, shown: Shown) -> None:
+        """Show what this process writes there; a fork of it is another process."""
+        self._shown, self._process = shown, os.getpid()
 
     def fileno(self) -> int:
         """Return the descriptor that C code writes to."""
@@ -103,11 +106,7 @@ class Stream(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if os.getpid() == self._process:
-            self.shown.add(self._kind, str(text))
+            self._shown.add(self._kind, str(text))
         else:
             os.write(self.fileno(), text.encode("utf-8", "backslashreplace"))
         return len(text)
-
-    def adopt(self) -> None:
-        """Belong to this process, which was forked from the one that made the stream."""
-        self._process = os.getpid()
