@@ -37,8 +37,7 @@ SHADOWS = ("torch.py", "json.py", "sitecustomize.py", "nbgrader_config.py", "sha
 def attackers():
     """Name, attack and exercise of each hostile student."""
     for family, name, number in ATTACKERS:
-        attack = next(each for each in families.ALL[family] if each.name == name)
-        yield f"{family}-{name}", attack, number
+        yield f"{family}-{name}", families.named(family, name), number
 
 
 def hand_in(folder: Path) -> None:

@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
-from exercises.attacks import (
-    bombs,
-    broken,
-    daemons,
-    damage,
-    exits,
-    files,
-    forgery,
-    grader,
-    huge,
-    kernel,
-    liars,
-    loops,
-    network,
-    output,
-    patches,
-    probing,
-    shadowing,
-    shell,
-    solutions,
-    wire,
-)
+from importlib import import_module
 
-ALL = {
-    module.__name__.rpartition(".")[2]: module.ATTACKS
-    for module in (
-        bombs,
-        broken,
-        daemons,
-        damage,
-        exits,
-        files,
-        forgery,
-        grader,
-        huge,
-        kernel,
-        liars,
-        loops,
-        network,
-        output,
-        patches,
-        probing,
-        shadowing,
-        shell,
-        solutions,
-        wire,
-    )
-}
+import pytest
+
+FAMILIES = """
+    bombs broken daemons damage exits files forgery grader huge kernel liars loops network output
+    patches probing shadowing shell solutions wire
+    """.split()
+ALL = {name: import_module(f"exercises.attacks.{name}").ATTACKS for name in FAMILIES}
 
 # What these do has nothing to do with what is to be solved.
 ANYWHERE = {
@@ -127,15 +88,18 @@ OFTEN = {
 }
 
 
+def named(family, name):
+    """The attack of that name."""
+    return next(attack for attack in ALL[family] if attack.name == name)
+
+
 def often(*families):
     """The attacks of some families that every test run tries, each on one exercise."""
     cases = []
     for family in families:
-        names = OFTEN[family].split()
-        chosen = {attack.name: attack for attack in ALL[family]}
-        for turn, name in enumerate(names):
-            attack = chosen[name]
-            cases.append((family, attack, attack.exercises[turn % len(attack.exercises)]))
+        for turn, name in enumerate(OFTEN[family].split()):
+            attack = named(family, name)
+            cases.append(_case(family, attack, attack.exercises[turn % len(attack.exercises)]))
     return cases
 
 
@@ -147,5 +111,9 @@ def every():
             numbers = attack.exercises
             if family in ANYWHERE:
                 numbers = {numbers[(turn + step) % len(numbers)] for step in (0, 2)}
-            cases += [(family, attack, number) for number in sorted(numbers)]
+            cases += [_case(family, attack, number) for number in sorted(numbers)]
     return cases
+
+
+def _case(family, attack, number):
+    return pytest.param(attack, number, id=f"{family}-{attack.name}-{number}")

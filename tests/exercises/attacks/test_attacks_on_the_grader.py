@@ -21,9 +21,6 @@ CASES = families.often(
 )
 
 
-@pytest.mark.parametrize(
-    ("attack", "number"),
-    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in CASES],
-)
+@pytest.mark.parametrize(("attack", "number"), CASES)
 def test_earns_only_what_is_solved(seen, protection, attack, number):
     assert verdict.stands(attack, number, seen, protection) == []

@@ -8,9 +8,6 @@ from exercises.attacks import families, verdict
 CASES = families.often("bombs", "daemons", "exits", "huge", "kernel", "loops", "network", "output")
 
 
-@pytest.mark.parametrize(
-    ("attack", "number"),
-    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in CASES],
-)
+@pytest.mark.parametrize(("attack", "number"), CASES)
 def test_costs_only_the_attacker(seen, protection, attack, number):
     assert verdict.stands(attack, number, seen, protection) == []

@@ -8,9 +8,6 @@ from exercises.attacks import families, verdict
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize(
-    ("attack", "number"),
-    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in families.every()],
-)
+@pytest.mark.parametrize(("attack", "number"), families.every())
 def test_ends_as_it_must(seen, protection, attack, number):
     assert verdict.stands(attack, number, seen, protection) == []

@@ -20,7 +20,7 @@ def unprotected():
 
 
 def graded(fence, family, name):
-    attack = next(each for each in families.ALL[family] if each.name == name)
+    attack = families.named(family, name)
     return fence.grade(course.BY_NUMBER[2].name, attack.notebook(2))
 
 

@@ -23,10 +23,7 @@ def fence(request):
     fence.close()
 
 
-@pytest.mark.parametrize(
-    ("attack", "number"),
-    [pytest.param(a, n, id=f"{family}-{a.name}-{n}") for family, a, n in CASES],
-)
+@pytest.mark.parametrize(("attack", "number"), CASES)
 def test_keeps_the_attacker_in(fence, attack, number):
     name = course.BY_NUMBER[number].name
     seen = fence.grade(name, attack.notebook(number))
