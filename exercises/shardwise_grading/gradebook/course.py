@@ -133,7 +133,7 @@ class Course:
         found = find_submissions(self._settings.coursedir, assignment, students)
         for submission in found:
             Swap(self.autograded_folder(submission.student, assignment)).recover()
-        return [self._admitted(submission) for submission in found]
+        return self._admitted(found)
 
     def contents(self, submission: Submission) -> dict[str, bytes | None]:
         """Read a submission: each notebook of the assignment by name, None where there is none."""
@@ -221,17 +221,13 @@ class Course:
             raise
         swap.finish()
 
-    def _admitted(self, submission: Submission) -> Submission:
-        """Turn down a student that the gradebook lacks, where the course adds none by itself."""
-        if self._settings.autograde.create_student or not submission.usable:
-            return submission
+    def _admitted(self, found: list[Submission]) -> list[Submission]:
+        """Turn down students that the gradebook lacks, where the course adds none by itself."""
+        if self._settings.autograde.create_student:
+            return found
         with transaction(self._gradebook):
             known = {student.id for student in self._gradebook.students}
-        if submission.student in known:
-            return submission
-        remedy = "the gradebook has no such student; use 'nbgrader db student add'"
-        problem = "; ".join(filter(None, (remedy, submission.problem)))
-        return replace(submission, problem=problem, usable=False)
+        return [_turned_down(s) if s.usable and s.student not in known else s for s in found]
 
     def _outcome(self, record: SubmissionRecord, submission: Submission) -> Outcome:
         return outcome(record, submission, self._source(submission.assignment), self._settings)
@@ -246,3 +242,9 @@ class Course:
 
     def _record_path(self, student: str, assignment: str) -> Path:
         return self.root / "results" / assignment / "submissions" / f"{student}.json"
+
+
+def _turned_down(submission: Submission) -> Submission:
+    remedy = "the gradebook has no such student; use 'nbgrader db student add'"
+    problem = "; ".join(filter(None, (remedy, submission.problem)))
+    return replace(submission, problem=problem, usable=False)
