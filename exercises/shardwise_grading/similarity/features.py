@@ -102,7 +102,7 @@ def features(work: Work, known: Given) -> dict[Feature, tuple[int, ...]]:
         if feature not in known.features:
             lines.setdefault(feature, set()).update(where)
     for line in work.text[:MOST_CHARACTERS].splitlines():
-        feature = Feature("comment", " ".join(re.findall(r"\w+", line.lower())))
+        feature = Feature("comment", _only_words(line))
         if len(feature.value.split()) > 1 and feature not in known.features:
             lines.setdefault(feature, set())
     return {feature: tuple(sorted(where)) for feature, where in lines.items()}
@@ -121,9 +121,10 @@ def _normal(statement: Statement, known: Given) -> Iterator[str]:
     numbers: dict[str, str] = {}
     before = ""
     for token in statement.tokens:
+        kept = token.text in KEPT_NAMES or token.text in known.imported
         if token.kind == "string":
             yield "text"
-        elif token.kind != "name" or before == "." or token.text in KEPT_NAMES | known.imported:
+        elif token.kind != "name" or before == "." or kept:
             yield token.text
         else:
             yield numbers.setdefault(token.text, f"name{len(numbers)}")
@@ -145,14 +146,18 @@ def _words(found: list[Token], known: Given) -> Iterator[tuple[Feature, Iterable
     for token in found:
         line = (token.line,)
         if token.kind == "name" and len(token.text) >= SHORTEST_NAME and before != ".":
-            if token.text not in KEPT_NAMES | known.names:
+            if token.text not in KEPT_NAMES and token.text not in known.names:
                 yield Feature("name", token.text), line
         elif token.kind in ("comment", "string"):
-            value = " ".join(re.findall(r"\w+", token.text.lower()))
+            value = _only_words(token.text)
             kind: Kind = "comment" if token.kind == "comment" else "message"
             if len(value) >= SHORTEST_NAME:
                 yield Feature(kind, value), line
         before = token.text if token.kind != "space" else before
+
+
+def _only_words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def _spacing(code: str) -> Iterator[tuple[Feature, Iterable[int]]]:
