@@ -82,12 +82,10 @@ class Cohort:
             if same:
                 of = min(sum(f.kind == kind for f in work) for work in (mine, theirs))
                 bits, rest = self._weigh(kind, same, of, others)
-                lines = tuple(_lines(work, same) for work in (mine, theirs))
+                lines = (_lines(mine, same), _lines(theirs, same))
                 values = () if kind == "shape" else tuple(f.value for f in reversed(same))
                 found.append(
-                    Evidence(
-                        self.notebook, kind, bits, len(same), of, rest, values, (lines[0], lines[1])
-                    )
+                    Evidence(self.notebook, kind, bits, len(same), of, rest, values, lines)
                 )
         return found
 

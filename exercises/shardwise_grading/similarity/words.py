@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from shardwise_grading.feedback.plain import cut, plain
+from shardwise_grading.feedback.plain import plain
 from shardwise_grading.similarity.pairs import Pair
 
 if TYPE_CHECKING:
@@ -124,6 +124,4 @@ def _quoted(values: Sequence[str]) -> str:
 
 def _short(value: str) -> str:
     text = plain(value).strip()
-    return (
-        text if len(text) <= LONGEST_VALUE else cut(text, LONGEST_VALUE)[: LONGEST_VALUE // 2] + "…"
-    )
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE // 2]}…"
