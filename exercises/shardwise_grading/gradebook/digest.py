@@ -39,7 +39,7 @@ def assignment_digest(
 def submission_digest(
     assignment: str,
     contents: Mapping[str, bytes | None],
-    beside: Mapping[str, bytes | None] | None = None,
+    beside: Mapping[str, bytes | None],
 ) -> str:
     """Name what the results of one submission depend on.
 
@@ -49,13 +49,13 @@ def submission_digest(
         beside: the files that their code may open.
 
     Example:
-        >>> one = submission_digest("a", {"1-one": b"{}"})
-        >>> one == submission_digest("a", {"1-one": b"{}"}), len(one)
+        >>> one = submission_digest("a", {"1-one": b"{}"}, {})
+        >>> one == submission_digest("a", {"1-one": b"{}"}, {}), len(one)
         (True, 64)
-        >>> one == submission_digest("a", {"1-one": None})
+        >>> one == submission_digest("a", {"1-one": None}, {})
         False
     """
-    return _name([assignment, _hashes(contents), _hashes(beside or {})])
+    return _name([assignment, _hashes(contents), _hashes(beside)])
 
 
 def _hashes(contents: Mapping[str, bytes | None]) -> dict[str, str | None]:
