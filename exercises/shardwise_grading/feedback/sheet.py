@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shardwise_grading.feedback.cells import Cell, cells_of, spaced, title_of
@@ -119,7 +119,7 @@ class Sheet:
     parts: tuple[Part, ...] = ()
     comments: tuple[Comment, ...] = ()
     squares: tuple[Square, ...] = ()
-    cells: tuple[Cell, ...] = field(default=())
+    cells: tuple[Cell, ...] = ()
 
 
 def sheet_of(
