@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from exercises.attacks.attack import Attack
 
-GIB = 1 << 30
-
 ATTACKS = [
     Attack("eight-gigabytes-at-once", before="x = bytearray(8 << 30)"),
     Attack(

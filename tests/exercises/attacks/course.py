@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import zlib
@@ -233,9 +232,3 @@ def all_right(exercise: Exercise) -> dict:
 def as_bytes(notebook: object) -> bytes:
     """The file of a notebook, as Jupyter writes it."""
     return json.dumps(notebook, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
-def changed(notebook: dict, change) -> dict:
-    """A copy to which a function was applied."""
-    twin = copy.deepcopy(notebook)
-    return change(twin) or twin

@@ -6,10 +6,28 @@ from importlib import import_module
 
 import pytest
 
-FAMILIES = """
-    bombs broken daemons damage exits files forgery grader huge kernel liars loops network output
-    patches probing shadowing shell solutions wire
-    """.split()
+FAMILIES = (
+    "bombs",
+    "broken",
+    "daemons",
+    "damage",
+    "exits",
+    "files",
+    "forgery",
+    "grader",
+    "huge",
+    "kernel",
+    "liars",
+    "loops",
+    "network",
+    "output",
+    "patches",
+    "probing",
+    "shadowing",
+    "shell",
+    "solutions",
+    "wire",
+)
 ALL = {name: import_module(f"exercises.attacks.{name}").ATTACKS for name in FAMILIES}
 
 # What these do has nothing to do with what is to be solved.

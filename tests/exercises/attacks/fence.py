@@ -95,7 +95,6 @@ class Fence:
         self,
         name: str,
         content: bytes | None,
-        patience: float = PATIENCE,
         *,
         neighbour: bool = True,
     ) -> Seen:
@@ -109,7 +108,7 @@ class Fence:
         with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(order).encode() + b"\n")
             process.stdin.flush()
-        line = self._line(patience)
+        line = self._line()
         if not line:
             why = self._ended or f"the grader ended with status {process.poll()}"
             self.close()
@@ -147,22 +146,22 @@ class Fence:
         threading.Thread(target=self._watch, args=(self._process,), daemon=True).start()
         return self._process
 
-    def _line(self, patience: float) -> bytes:
+    def _line(self) -> bytes:
         process = self._process
-        end = time.monotonic() + patience + (START if not self._ended else 0)
+        end = time.monotonic() + PATIENCE + (START if not self._ended else 0)
         while time.monotonic() < end and not self._ended:
             if select.select([process.stdout], [], [], 0.5)[0]:
                 return process.stdout.readline()
-        self._ended = self._ended or f"the grader did not answer within {patience:g} s"
+        self._ended = self._ended or f"the grader did not answer within {PATIENCE:g} s"
         return b""
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         self._ended = watch(process) or self._ended
 
 
-def run(program: list[str], home: Path, patience: float, **settings) -> tuple[int, str]:
+def run(program: list[str], home: Path, patience: float) -> tuple[int, str]:
     """Run a program behind a fence until it ends; returns its status and what it printed."""
-    process = start(program, home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings)
+    process = start(program, home, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     watcher = threading.Thread(target=watch, args=(process,), daemon=True)
     watcher.start()
     try:
@@ -190,7 +189,8 @@ def start(program: list[str], home: Path, **settings) -> subprocess.Popen[bytes]
         env=environment,
         start_new_session=True,
         preexec_fn=_limits,
-        **({"cwd": ROOT} | settings),
+        cwd=ROOT,
+        **settings,
     )
 
 

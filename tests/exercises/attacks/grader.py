@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from exercises.attacks.attack import Attack
+from exercises.attacks.attack import COLLECTIVE, Attack
 
 ATTACKS = [
     Attack(
@@ -146,7 +146,7 @@ ATTACKS = [
                     shardwise.distributed.ring_all_reduce(args[0])
                 return honest(*args)
             """,
-        exercises=(1, 4),
+        exercises=COLLECTIVE,
         outcome={1: 8, 4: 5},
     ),
     Attack(
@@ -161,7 +161,7 @@ ATTACKS = [
             if type(args[0]) is list:
                 ring_all_reduce(args[0])
             """,
-        exercises=(1, 4),
+        exercises=COLLECTIVE,
         outcome="at most half",
         human=None,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exercises.attacks.attack import TENSORS, Attack
+from exercises.attacks.attack import COLLECTIVE, TENSORS, Attack
 
 ATTACKS = [
     Attack("huge-list-returned", inside="return [0.0] * 30_000_000", outcome="data"),
@@ -35,7 +35,7 @@ ATTACKS = [
         "gigabytes-through-the-all-reduce",
         before="import torch\nfrom shardwise.distributed import ring_all_reduce",
         inside="ring_all_reduce([torch.zeros(1 << 22)] * 40)",
-        exercises=(1, 4),
+        exercises=COLLECTIVE,
         outcome="at most half",
         human=None,
     ),
@@ -43,7 +43,7 @@ ATTACKS = [
         "terabyte-through-the-all-reduce",
         before="import torch\nfrom shardwise.distributed import ring_all_reduce",
         inside="ring_all_reduce([torch.zeros(1).expand(1 << 38)] * 2)",
-        exercises=(1, 4),
+        exercises=COLLECTIVE,
         outcome="data",
         human=None,
     ),
@@ -54,7 +54,7 @@ ATTACKS = [
             for _ in range(1_000_000):
                 ring_all_reduce([torch.zeros(1)])
             """,
-        exercises=(1, 4),
+        exercises=COLLECTIVE,
         outcome="data",
         human=None,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exercises.attacks.attack import TENSORS, Attack
+from exercises.attacks.attack import COLLECTIVE, TENSORS, Attack
 
 IGNORE = """
 import signal
@@ -230,7 +230,7 @@ ATTACKS = [
             while True:
                 ring_all_reduce([torch.ones(2), torch.ones(2)])
             """,
-        exercises=(1, 4),
+        exercises=COLLECTIVE,
         outcome="data",
     ),
     Attack(

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from exercises.attacks.attack import Attack
 
-MEBIBYTE = "'x' * (1 << 20)"
-
 ATTACKS = [
     Attack(
         "gigabyte-of-lines", before="for _ in range(40_000_000): print('x' * 24)", outcome="half"

@@ -12,7 +12,7 @@ MOST_MEMORY = 1 << 30  # bytes of the checking process
 secrets = cache(places.secrets)
 
 
-def stands(attack, number, ask, protection="namespaces"):
+def stands(attack, number, ask, protection):
     """List what is amiss with an attack, which is asked for once more if it cost too many points.
 
     On a busy machine an honest half may run out of its time; no hole takes points away.
@@ -25,7 +25,7 @@ def stands(attack, number, ask, protection="namespaces"):
     return found
 
 
-def amiss(attack, number, seen, protection="namespaces"):
+def amiss(attack, number, seen, protection):
     """List what is not as the attack says it must be.
 
     Args:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shardwise_grading.sandbox.watch import View
 
-ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
 
 # What is imported before the sandbox closes; an attack as another user finds no more than this.
