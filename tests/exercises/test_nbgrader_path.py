@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from leaks import hidden_code, solution_code
 from support import ROOT
 
 from shardwise_grading.__main__ import main
@@ -24,33 +23,10 @@ from shardwise_grading.sample import SampleClass, Student, compare, copy_course,
 ASSIGNMENT = "distributed-training"
 NOTEBOOK = "2-stage-2-memory"
 FILE = f"{NOTEBOOK}.ipynb"
-HIDDEN = ROOT / "exercises" / "hidden"
 SOURCE = ROOT / "exercises" / "source" / ASSIGNMENT
 FILES = sorted(path.name for path in SOURCE.glob("*.ipynb"))
 SAMPLE = read_class(ROOT / "tests" / "sample_class")
 GRADED = {student.id: student.points for student in SAMPLE.students if not student.needs_human}
-
-
-def hidden_code():
-    """Lines of the hidden checks that no message, release or package has a reason to hold."""
-    lines = set()
-    for path in HIDDEN.glob("*.py"):
-        source = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.FunctionDef | ast.Assign) and node.col_offset == 0:
-                lines |= {line.strip() for line in ast.unparse(node).splitlines()[1:]}
-                lines |= {line.strip() for line in ast.get_source_segment(source, node).split("\n")}
-    return {line for line in lines if len(line) > 25}
-
-
-def solution_code():
-    """Lines between the solution marks of the source notebooks."""
-    lines = set()
-    for path in SOURCE.glob("*.ipynb"):
-        for cell in nbformat.read(path, as_version=4).cells:
-            for region in re.findall(r"BEGIN SOLUTION\n(.*?)### END", cell.source, re.DOTALL):
-                lines |= {line.strip() for line in region.splitlines()}
-    return {line for line in lines if len(line) > 15}
 
 
 def test_the_class_hands_in_every_exercise():
@@ -129,7 +105,8 @@ class TestSampleClass:
         text = feedback_text(graded, student, file)
         path = graded.course / "submitted" / student / ASSIGNMENT / file
         own = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
-        forbidden = {line for line in hidden_code() | solution_code() if line not in own}
+        secret = set().union(*hidden_code().values(), *solution_code().values())
+        forbidden = {line for line in secret if line not in own}
         assert len(forbidden) > 40
         assert not [line for line in forbidden if line in text]
 
