@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+from shardwise_grading.checking.texts import line
 
 LONGEST = 300
 FORMULA = ("=", "+", "-", "@")
@@ -22,11 +22,7 @@ def printable(text: str, longest: int = LONGEST) -> str:
         >>> printable("ada\x1b[2J\nlovelace")
         'ada\\x1b[2J lovelace'
     """
-    words = " ".join(text.split())
-    shown = "".join(
-        c.encode("unicode_escape").decode() if unicodedata.category(c)[0] == "C" else c
-        for c in words
-    )
+    shown = line(text, len(text))
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
