@@ -147,21 +147,21 @@ def _units(
     layouts = course.layouts(plan.assignment)
     checks = Checks(course.hidden_sources(plan.assignment), course.seed)
     for submission in waiting:
-        yield (
+        # Read once, so that the digest is that of what is graded, whatever is handed in meanwhile.
+        files, beside = course.contents(submission), course.beside(submission)
+        work = Work(
             submission.student,
-            Work(
-                submission.student,
-                submission.assignment,
-                course.digest(submission),
-                layouts,
-                course.contents(submission),
-                checks,
-                protection,
-                _unread(submission, layouts),
-                plan.limits,
-                course.beside(submission),
-            ),
+            submission.assignment,
+            course.digest_of(submission.assignment, files, beside),
+            layouts,
+            files,
+            checks,
+            protection,
+            _unread(submission, layouts),
+            plan.limits,
+            beside,
         )
+        yield submission.student, work
 
 
 def _unread(submission: Submission, layouts: Collection[str]) -> dict[str, str]:

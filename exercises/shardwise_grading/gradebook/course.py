@@ -144,16 +144,23 @@ class Course:
         return files_beside(submission, self._source(submission.assignment))
 
     def digest(self, submission: Submission) -> str:
-        """Name everything that the results of a submission depend on."""
-        name = submission.assignment
-        if name not in self._digests:
-            source = self._source(name)
-            self._digests[name] = assignment_digest(
+        """Name everything that the results of a submission depend on, as it lies there now."""
+        contents, beside = self.contents(submission), self.beside(submission)
+        return self.digest_of(submission.assignment, contents, beside)
+
+    def digest_of(
+        self,
+        assignment: str,
+        contents: Mapping[str, bytes | None],
+        beside: Mapping[str, bytes | None],
+    ) -> str:
+        """Name everything that the results depend on, of a submission that has been read."""
+        if assignment not in self._digests:
+            source = self._source(assignment)
+            self._digests[assignment] = assignment_digest(
                 source.layouts, source.hidden, self.seed, self._further
             )
-        return submission_digest(
-            self._digests[name], self.contents(submission), self.beside(submission)
-        )
+        return submission_digest(self._digests[assignment], contents, beside)
 
     def record(self, student: str, assignment: str) -> SubmissionRecord | None:
         """Read what grading knows of a submission; None where it knows nothing that fits."""
