@@ -50,7 +50,12 @@ def read_source(assignment: str, settings: Settings) -> AssignmentSource:
     folder = Path(directory.format_path(directory.source_directory, ".", assignment))
     paths = sorted(folder.glob("*.ipynb")) if Path(assignment).name == assignment else []
     if not paths:
-        raise FileNotFoundError(f"assignment={assignment!r} has no notebook in {folder}")
+        sources = Path(directory.root) / directory.source_directory
+        there = sorted(path.parent.name for path in sources.glob("*/*.ipynb"))
+        raise FileNotFoundError(
+            f"assignment={assignment!r} has no notebook in {folder}; "
+            f"give one of: {', '.join(dict.fromkeys(there)) or 'none is there yet'}"
+        )
     clear = ClearSolutions(config=settings.config)
     stubs = (clear.code_stub.get("python", CODE_STUB), clear.text_stub)
     layouts = {path.stem: read_layout(path, *stubs) for path in paths}
