@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser.test_widgets_jupyterlab import RUN_ALL, wait_for_address
+from jupyter_servers import jupyterlab, open_notebook
 from playwright.sync_api import Browser, Locator, Page, expect
 from student_notebook import RIGHT, code, write
+from support import wait_until
 from visiting import AXE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 LOAD = "%load_ext shardwise_grading"
 
@@ -35,55 +30,19 @@ def server(tmp_path_factory: pytest.TempPathFactory):
     content = json.loads(path.read_text(encoding="utf-8"))
     content["cells"].append(code("%check") | {"id": "last"})
     path.write_text(json.dumps(content), encoding="utf-8")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY", "QUARTO"))}
-    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
-    folders = {f"JUPYTER_{name}": str(home / name.removesuffix("_DIR").lower()) for name in names}
-    settings = {f"JUPYTERLAB_{name}_DIR": str(home / "lab") for name in ("SETTINGS", "WORKSPACES")}
-    token = secrets.token_hex(16)
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
-        *("--port=0", "--expose-app-in-browser", "--JupyterNotebookApp.expose_app_in_browser=True"),
-        *(f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={home / 'root'}"),
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-    runtime = Path(tempfile.mkdtemp(prefix="sw"))  # sockets need a short path
-    own = {"IPYTHONDIR": str(home / "ipython"), "XDG_RUNTIME_DIR": str(runtime)}
-    with (home / "log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            env=kept | folders | settings | own,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+    runtime = tempfile.mkdtemp(prefix="sw")  # sockets need a short path
     try:
-        address = wait_for_address(process, home)
-        yield f"{address}lab/tree/2-stage-2-memory.ipynb?token={token}"
+        with jupyterlab(home, XDG_RUNTIME_DIR=runtime) as (address, token):
+            yield f"{address}lab/tree/2-stage-2-memory.ipynb?token={token}"
     finally:
-        process.terminate()
-        process.wait(timeout=30)
         shutil.rmtree(runtime)  # which ends the warm process
 
 
-def open_notebook(browser: Browser, address: str) -> Page:
-    """Open the notebook, with nothing reached but the server, and run all of it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 6000})
-    outside = re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)")
-    context.route(outside, lambda route: route.abort())
-    page = context.new_page()
-    page.goto(address)
-    ready = "window.jupyterapp?.shell?.currentWidget?.sessionContext"
-    page.wait_for_function(ready, timeout=90_000)
-    page.evaluate(RUN_ALL)  # as far as the check that fails
+def open_checked(browser: Browser, address: str) -> Page:
+    """Open the notebook and run it as far as the check that fails, and then that check."""
+    page = open_notebook(browser, address, height=6000)
     check(page)
     return page
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    for _ in range(100):
-        if holds():
-            return
-        time.sleep(0.1)
-    pytest.fail("it did not happen within 10 s")
 
 
 def check(page: Page) -> None:
@@ -99,7 +58,7 @@ def check(page: Page) -> None:
 
 @pytest.fixture(scope="module")
 def lab(browser: Browser, server: str):
-    page = open_notebook(browser, server)
+    page = open_checked(browser, server)
     yield page
     page.context.close()
 
@@ -198,7 +157,7 @@ def test_says_when_what_ran_is_not_what_is_saved(lab: Page) -> None:
 
 
 def test_answers_in_notebook_7(browser: Browser, server: str) -> None:
-    page = open_notebook(browser, server.replace("lab/tree", "notebooks"))
+    page = open_checked(browser, server.replace("lab/tree", "notebooks"))
     expect(page.locator(".sw-check").last).to_contain_text("of 2 passed.", timeout=90_000)
     wait_until(lambda: is_laid_out(page.locator(".sw-check").last))
     page.context.close()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 import subprocess
 import sys
 
+import jupyter_servers
 import nbformat
 import pytest
-from browser.test_widgets_jupyterlab import wait_for_address
 from exercises.gradebook.small_course import (
     ASSIGNMENT,
     RIGHT,
@@ -64,28 +62,10 @@ def course(tmp_path_factory):
 def address(course, tmp_path_factory):
     """Where a Jupyter server with formgrader listens, and the token that lets in."""
     home = tmp_path_factory.mktemp("an instructor")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY"))}
-    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
-    folders = {f"JUPYTER_{name}": str(home / name.removesuffix("_DIR").lower()) for name in names}
-    token = secrets.token_hex(16)
-    command = [
-        *(sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--port=0"),
-        *("--ip=127.0.0.1", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={course}"),
-        "--ServerApp.jpserver_extensions={'nbgrader.server_extensions.formgrader': True}",
-    ]
-    with (home / "log").open("w") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=course,
-            env=kept | folders | {"IPYTHONDIR": str(home / "ipython")},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield wait_for_address(process, home), token
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
+    extension = "{'nbgrader.server_extensions.formgrader': True}"
+    option = f"--ServerApp.jpserver_extensions={extension}"
+    with jupyter_servers.server("jupyter_server", home, course, option) as running:
+        yield running
 
 
 @pytest.fixture

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import secrets
-import subprocess
-import sys
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import nbformat
 import pytest
+from jupyter_servers import jupyterlab, open_notebook
 from playwright.sync_api import Browser, Page, expect
 from playwright.sync_api import TimeoutError as TookTooLong
 from visiting import AXE
@@ -23,7 +17,6 @@ from shardwise_widgets.base import prerender
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 CELLS = (
     (
@@ -61,88 +54,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     quiet = home / "settings" / "@jupyterlab" / "apputils-extension"
     quiet.mkdir(parents=True)
     (quiet / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
-    folders = {
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-        "IPYTHONDIR": "ipython",
-    }
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "QUARTO"))}
-    environment.pop("SHARDWISE_BOOK", None)
-    environment |= {name: str(home / folder) for name, folder in folders.items()}
-    token = secrets.token_hex(16)
-    with (home / "log").open("w") as log:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "jupyterlab",
-                "--no-browser",
-                "--allow-root",
-                "--expose-app-in-browser",
-                "--JupyterNotebookApp.expose_app_in_browser=True",
-                "--ip=127.0.0.1",
-                "--port=0",
-                f"--IdentityProvider.token={token}",
-                f"--ServerApp.root_dir={home / 'root'}",
-                "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-            ],
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        yield f"{wait_for_address(process, home)}lab/tree/widgets.ipynb?token={token}"
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def wait_for_address(process: subprocess.Popen[bytes], home: Path) -> str:
-    """The address that the server wrote down when it was ready."""
-    for _ in range(600):
-        for found in (home / "runtime").glob("jpserver-*.json"):
-            try:
-                return str(json.loads(found.read_text())["url"])
-            except (json.JSONDecodeError, KeyError):
-                break
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    pytest.fail(f"JupyterLab did not start:\n{(home / 'log').read_text()}")
+    with jupyterlab(home) as (address, token):
+        yield f"{address}lab/tree/widgets.ipynb?token={token}"
 
 
 @pytest.fixture(scope="module")
 def lab(browser: Browser, server: str) -> Iterator[Page]:
     """One JupyterLab for all tests, with the notebook run and nothing reached but itself."""
-    # Tall enough for every cell: JupyterLab takes those out of the page that are out of sight.
-    context = browser.new_context(viewport={"width": 1280, "height": 14000})
-    context.route(
-        re.compile(r"^(?!(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:)"), lambda r: r.abort()
-    )
-    page = context.new_page()
-    page.goto(server)
-    page.wait_for_function(
-        "window.jupyterapp?.shell?.currentWidget?.sessionContext", timeout=90_000
-    )
-    page.evaluate(RUN_ALL)
+    page = open_notebook(browser, server, height=14000)
     expect(page.get_by_role("group", name="Ring all-reduce", exact=True)).to_have_count(
         3, timeout=60_000
     )
     expect(page.locator(".sw-root[data-theme]")).to_have_count(len(KINDS) + 2, timeout=60_000)
     yield page
-    context.close()
+    page.context.close()
 
 
-RUN_ALL = """async () => {
-  await jupyterapp.restored;
-  const { context, sessionContext } = jupyterapp.shell.currentWidget;
-  await context.ready;
-  await sessionContext.ready;
-  await jupyterapp.commands.execute('notebook:run-all-cells');
-}"""
 PRINTED = """async (code) => {
   const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
   const future = kernel.requestExecute({ code });
@@ -333,13 +260,8 @@ def test_running_a_cell_again_takes_the_old_view_away(lab: Page) -> None:
 
 
 def test_one_in_notebook_7(browser: Browser, server: str) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 3000})
-    page = context.new_page()
-    page.goto(server.replace("lab/tree/widgets.ipynb", "notebooks/one.ipynb"))
-    page.wait_for_function(
-        "window.jupyterapp?.shell?.currentWidget?.sessionContext", timeout=90_000
-    )
-    page.evaluate(RUN_ALL)
+    url = server.replace("lab/tree/widgets.ipynb", "notebooks/one.ipynb")
+    page = open_notebook(browser, url, height=3000)
     root = page.locator(".sw-root.sw-ring")
     expect(root.locator("output")).to_contain_text("Step 1 of 6", timeout=60_000)
     slider = root.get_by_role("slider", name="Step")
@@ -350,4 +272,4 @@ def test_one_in_notebook_7(browser: Browser, server: str) -> None:
     until(page, "print(ring.step)", "0")
     python(page, "ring.devices = 2")
     expect(root.locator("output")).to_contain_text("2 devices in a ring")
-    context.close()
+    page.context.close()

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 from student_notebook import RIGHT, SOURCE, TABLE, code, write
-from support import ROOT
+from support import ROOT, wait_until
 
 from shardwise_grading.check import ask, place
 from shardwise_grading.check.command import main
@@ -45,14 +45,6 @@ def is_alive(process):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
-
-
-def wait_until(holds):
-    for _ in range(500):
-        if holds():
-            return
-        time.sleep(0.02)
-    pytest.fail("it did not happen within 10 s")
 
 
 @pytest.fixture(scope="module")
