@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
-import time
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from exercises.gradebook.small_course import ASSIGNMENT, RIGHT, WRONG, Small, hand_in, write_course
+from exercises.postgres import postgres
 
 from shardwise_grading.gradebook.course import Course
 from shardwise_grading.gradebook.grades import save_grades
 from shardwise_grading.gradebook.transaction import open_gradebook
 
-OWNER = "nobody"
 SAVE_GRADES = "shardwise_grading.gradebook.course.save_grades"
 
 
-def find(program):
-    """Where Debian keeps the servers of each version."""
-    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return shutil.which(program) or next((str(p / program) for p in places), None)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server():
-    """The address of a fresh database, reached through a socket in its own folder."""
-    initdb, postgres, createdb = map(find, ("initdb", "postgres", "createdb"))
-    if not (initdb and postgres and createdb):
-        pytest.skip("there is no PostgreSQL server here: install Debian's package postgresql")
+    """The address of a server of our own, with the driver named."""
     pytest.importorskip("psycopg")
-    # A server refuses to run as root, and the name of its socket must be short.
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    user = {"user": OWNER} if os.geteuid() == 0 else {}
-    if user:
-        shutil.chown(folder, OWNER)
-    data = folder / "data"
-    make = [initdb, "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8"]
-    subprocess.run(make, cwd=folder, check=True, capture_output=True, **user)
-    command = [postgres, "-D", data, "-k", folder, "-c", "listen_addresses=", "-F"]
-    log = (folder / "log").open("w")
-    process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **user)
-    try:
-        create = [createdb, "-h", folder, "-U", "me", "grades"]
-        for _ in range(100):
-            if subprocess.run(create, check=False, capture_output=True).returncode == 0:
-                break
-            assert process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.1)
-        yield f"postgresql+psycopg://me@/grades?host={folder}"
-    finally:
-        process.terminate()
-        process.wait(30)
-        log.close()
-        shutil.rmtree(folder)
+    with postgres() as address:
+        yield f"postgresql+psycopg{address}"
 
 
 @pytest.mark.long
