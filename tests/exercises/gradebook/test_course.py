@@ -104,7 +104,7 @@ class TestAssignment:
 
     @pytest.mark.parametrize("name", ["nothing", "../source/arithmetic", ""])
     def test_says_when_there_is_none(self, small, name):
-        with pytest.raises(FileNotFoundError, match="has no notebook.*; give one of: arithmetic"):
+        with pytest.raises(FileNotFoundError, match=r"has no notebook.*; give one of: arithmetic"):
             small.course.ensure_assignment(name)
 
     def test_says_when_hidden_checks_are_missing(self, small):
